@@ -1,0 +1,1 @@
+"""Tables, the schema they follow, and the codec between values and bins."""

@@ -1,0 +1,157 @@
+"""A table brought to the types of a schema, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cuts.data.schema import Category, Column, Integer, Schema
+from cuts.data.table import Table
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
+
+
+def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) -> Table:
+    """The schema's columns (or only `columns`) of the table: categories as texts, numbers as float64, NaN as missing.
+
+    Values are not checked against the domain; `check_table` does that. Raises `CutsError` naming every column that is
+    absent or of another type.
+    """
+    wanted = [column for column in schema if columns is None or column.name in set(columns)]
+    typed: dict[str, pa.Array] = {}
+    problems: list[Diagnostic] = []
+    for column in wanted:
+        if column.name not in table.names:
+            problems.append(missing_column(column, table))
+            continue
+        values = _as_texts(table, column) if isinstance(column, Category) else _as_numbers(table, column)
+        if values is None:
+            problems.append(column_type(column, table))
+        else:
+            typed[column.name] = values
+    if problems:
+        raise CutsError(problems)
+    return Table(pa.table(typed)) if typed else Table(table.arrow.select([]))
+
+
+def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
+    """Everything in which a table differs from a schema."""
+    found: list[Diagnostic] = [extra_column(name, schema) for name in table.names if name not in schema]
+    for column in schema:
+        try:
+            typed = conform(table, schema, [column.name])
+        except CutsError as error:
+            found += error.diagnostics
+            continue
+        found += _check_column(typed, column)
+    return tuple(found)
+
+
+def outside_domain(typed: Table, column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Where a conformed column has a value its schema does not allow; a missing value is not one."""
+    present = ~typed.missing(column.name)
+    if isinstance(column, Category):
+        known = pc.is_in(typed.column(column.name), value_set=pa.array(column.categories, pa.string()))
+        return present & ~np.asarray(known.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)
+    values = typed.numbers(column.name)
+    with np.errstate(invalid="ignore"):
+        outside = (values < column.low) | (values > column.high)
+        if isinstance(column, Integer):
+            outside |= values != np.floor(values)
+    return present & outside
+
+
+def _check_column(typed: Table, column: Column) -> list[Diagnostic]:
+    found = []
+    missing = typed.missing(column.name)
+    if missing.any() and not column.missing:
+        found.append(unexpected_missing(column, int(missing.sum()), int(missing.argmax())))
+    outside = outside_domain(typed, column)
+    if outside.any():
+        row = int(outside.argmax())
+        value = typed.first([row], [column.name])[0][column.name]
+        found.append(outside_schema(column, int(outside.sum()), row, value))
+    return found
+
+
+def _as_texts(table: Table, column: Category) -> pa.Array | None:
+    values = table.column(column.name).combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), None, values)
+        whole = pc.all(pc.equal(values, pc.floor(values))).as_py()
+        values = values.cast(pa.int64()) if whole is not False else values
+    if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
+        return None
+    return values.cast(pa.string())
+
+
+def _as_numbers(table: Table, column: Column) -> pa.Array | None:
+    values = table.column(column.name).combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)
+    if not numeric and not pa.types.is_string(values.type) and not pa.types.is_null(values.type):
+        return None
+    try:
+        numbers = values.cast(pa.float64(), safe=False)
+    except pa.ArrowInvalid:
+        return None
+    return pc.if_else(pc.is_nan(numbers), None, numbers)
+
+
+# --- what is wrong
+
+
+def missing_column(column: Column, table: Table) -> Diagnostic:
+    """A column of the schema the table does not have."""
+    return Diagnostic(
+        "missing-column", f"the table has no column `{column.name}`", help=did_you_mean(column.name, table.names)
+    )
+
+
+def extra_column(name: str, schema: Schema) -> Diagnostic:
+    """A column of the table the schema does not have."""
+    return Diagnostic(
+        "extra-column",
+        f"the column `{name}` is not in the schema",
+        help=did_you_mean(name, schema.names) or "it will be ignored; declare it in the schema to keep it",
+        severity="warning",
+    )
+
+
+def column_type(column: Column, table: Table) -> Diagnostic:
+    """A column that cannot be read as what the schema says."""
+    wanted = "categories" if isinstance(column, Category) else "numbers"
+    held = str(table.column(column.name).type)
+    return Diagnostic(
+        "column-type",
+        f"the column `{column.name}` cannot be read as {wanted}: it is of type {held}",
+        help="convert the column, or change its kind in the schema",
+    )
+
+
+def unexpected_missing(column: Column, count: int, row: int) -> Diagnostic:
+    """Missing values where the schema allows none."""
+    return Diagnostic(
+        "unexpected-missing",
+        f"the column `{column.name}` has {count} missing values, the first in row {row + 1}",
+        help=f"add `missing = true` to `{column.name}` in the schema",
+    )
+
+
+def outside_schema(column: Column, count: int, row: int, value: object) -> Diagnostic:
+    """Values the schema does not allow."""
+    allowed = "a category of the schema"
+    if not isinstance(column, Category):
+        whole = "a whole number " if isinstance(column, Integer) else ""
+        allowed = f"{whole}from {column.low} to {column.high}"
+    return Diagnostic(
+        "outside-schema",
+        f"the column `{column.name}` has {count} values outside the schema, the first in row {row + 1}: {value!r} is not"
+        f" {allowed}",
+        help="correct the table, or widen the column in the schema",
+    )

@@ -1,0 +1,155 @@
+"""Schemas in files: TOML for people, JSON for machines, one meaning."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cuts.data.schema import Category, Column, Integer, Real, Schema, as_data
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, usage_error
+from cuts.text.files import read_text
+
+_TOP = ("name", "label", "protected", "provenance", "columns")
+_KINDS = ("category", "integer", "real")
+_KEYS = {
+    "category": ("kind", "categories", "ordered", "missing"),
+    "integer": ("kind", "range", "bins", "missing"),
+    "real": ("kind", "range", "bins", "missing"),
+}
+
+
+def read_schema(path: Path) -> Schema:
+    """The schema of a `.toml` or `.json` file; raises `CutsError` with every problem found."""
+    text = read_text(path, "schema")
+    try:
+        data = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise usage_error("unreadable-schema", f"{path} is not a schema: {error}") from None
+    return schema_from(data, str(path))
+
+
+def render_toml(schema: Schema) -> str:
+    """The schema as TOML, one table a column."""
+    data = as_data(schema)
+    lines = [f"{key} = {_toml(value)}" for key, value in data.items() if key != "columns"]
+    for name, column in data["columns"].items():
+        lines += ["", f"[columns.{_key(name)}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
+    return "\n".join(lines) + "\n"
+
+
+def schema_from(data: object, title: str) -> Schema:
+    """The schema written as plain values; `title` names it in messages."""
+    if not isinstance(data, Mapping):
+        raise CutsError([bad_schema(title, "a schema is a table of keys", "name = ..., [columns.age] ...")])
+    problems = [
+        bad_schema(title, f"there is no key `{key}` in a schema", did_you_mean(str(key), _TOP))
+        for key in data
+        if key not in _TOP
+    ]
+    given = data.get("columns")
+    if not isinstance(given, Mapping) or not given:
+        problems.append(bad_schema(title, "a schema has a table `columns`", '[columns.age]\nkind = "integer"'))
+        raise CutsError(problems)
+    columns = [_column(str(name), fields, title, problems) for name, fields in given.items()]
+    known = set(map(str, given))
+    label, protected = data.get("label"), data.get("protected", [])
+    provenance = data.get("provenance", "declared")
+    if label is not None and label not in known:
+        problems.append(bad_schema(title, f"the label `{label}` is not a column", did_you_mean(str(label), known)))
+    if not isinstance(protected, list):
+        problems.append(bad_schema(title, "`protected` is a list of columns", 'protected = ["sex"]'))
+        protected = []
+    problems += [
+        bad_schema(title, f"the protected `{name}` is not a column", did_you_mean(str(name), known))
+        for name in protected
+        if name not in known
+    ]
+    if provenance not in ("declared", "inferred"):
+        problems.append(bad_schema(title, "`provenance` is `declared` or `inferred`", 'provenance = "declared"'))
+    if problems:
+        raise CutsError(problems)
+    return Schema(
+        name=str(data.get("name", "table")),
+        columns=tuple(column for column in columns if column is not None),
+        label=None if label is None else str(label),
+        protected=tuple(map(str, protected)),
+        provenance=provenance,
+    )
+
+
+def bad_schema(title: str, what: str, help: str | None = None) -> Diagnostic:
+    """A schema that does not say what a table is."""
+    return Diagnostic("bad-schema", f"{title}: {what}", help=help)
+
+
+def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -> Column | None:
+    where = f"{title}, column `{name}`"
+    if not isinstance(fields, Mapping) or fields.get("kind") not in _KINDS:
+        kind = fields.get("kind") if isinstance(fields, Mapping) else None
+        help = did_you_mean(str(kind), _KINDS) or "kind is one of `category`, `integer`, `real`"
+        problems.append(bad_schema(where, "the column needs a kind" if kind is None else f"no kind `{kind}`", help))
+        return None
+    kind = str(fields["kind"])
+    unknown = [key for key in fields if key not in _KEYS[kind]]
+    problems += [
+        bad_schema(where, f"{kind} columns have no key `{key}`", did_you_mean(str(key), _KEYS[kind])) for key in unknown
+    ]
+    if unknown:
+        return None
+    try:
+        return _category(name, fields) if kind == "category" else _number(name, kind, fields)
+    except (ValueError, TypeError) as error:
+        problems.append(bad_schema(title, str(error)))
+        return None
+
+
+def _category(name: str, fields: Mapping[str, Any]) -> Category:
+    categories = fields.get("categories")
+    if not isinstance(categories, list) or any(isinstance(c, list | dict | float) for c in categories):
+        raise ValueError(f'column `{name}` needs `categories`, a list of texts, e.g. ["Female", "Male"]')
+    texts = tuple(str(c).lower() if isinstance(c, bool) else str(c) for c in categories)
+    return Category(name, texts, _flag(name, fields, "ordered"), _flag(name, fields, "missing"))
+
+
+def _number(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
+    limits = fields.get("range")
+    if not isinstance(limits, list) or len(limits) != 2 or not all(_is_number(limit) for limit in limits):
+        raise ValueError(f"column `{name}` needs `range`, its lowest and highest value, e.g. [17, 90]")
+    bins = fields.get("bins", 32)
+    if isinstance(bins, list) and all(_is_number(edge) for edge in bins):
+        bins = tuple(float(edge) for edge in bins)
+    elif not isinstance(bins, int) or isinstance(bins, bool):
+        raise ValueError(f"column `{name}`: `bins` is a number of bins or a list of edges")
+    missing = _flag(name, fields, "missing")
+    if kind == "real":
+        return Real(name, float(limits[0]), float(limits[1]), bins, missing)
+    if any(limit != int(limit) for limit in limits):
+        raise ValueError(f"column `{name}` is of integers, its range must be too")
+    return Integer(name, int(limits[0]), int(limits[1]), bins, missing)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
+
+
+def _flag(name: str, fields: Mapping[str, Any], key: str) -> bool:
+    value = fields.get(key, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"column `{name}`: `{key}` is true or false")
+    return value
+
+
+def _key(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else _toml(name)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)

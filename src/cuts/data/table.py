@@ -1,0 +1,119 @@
+"""A table over Arrow: read from a file or a frame, its columns as numbers or texts.
+
+A value is missing when it is null or not a number; in CSV an empty unquoted cell is missing and every other text is a
+value.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cuts.text.diagnostic import usage_error
+from cuts.text.files import present
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows and named columns."""
+
+    arrow: pa.Table
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(self.arrow.column_names)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.arrow.num_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column as it is."""
+        return self.arrow.column(name)
+
+    def numbers(self, name: str) -> Floats:
+        """A numeric column as float64; missing is NaN."""
+        column = self.column(name).combine_chunks()
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def missing(self, name: str) -> Bools:
+        """Where the column has no value."""
+        column = self.column(name)
+        nulls = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+        return np.asarray(nulls.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)
+
+    def first(self, rows: list[int], names: list[str]) -> list[dict[str, Any]]:
+        """Some rows of some columns as plain values."""
+        return self.arrow.select(names).take(pa.array(rows, pa.int64())).to_pylist()  # type: ignore[no-any-return]
+
+
+def from_frame(frame: Any) -> Table:
+    """The table held by a pandas, polars or Arrow frame.
+
+    >>> from_frame(pa.table({"age": [30, 40]})).rows
+    2
+    """
+    if isinstance(frame, Table):
+        return frame
+    if isinstance(frame, pa.Table):
+        return Table(frame)
+    native = nw.from_native(frame)
+    eager = native.collect() if isinstance(native, nw.LazyFrame) else native
+    return Table(eager.to_arrow())
+
+
+def read_table(path: Path) -> Table:
+    """The table in a CSV (optionally compressed) or Parquet file."""
+    present(path, "table")
+    if path.stat().st_size == 0:
+        raise usage_error("unreadable-table", f"{path} is empty")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    try:
+        if ".parquet" in suffixes or ".pq" in suffixes:
+            import pyarrow.parquet as pq
+
+            arrow = pq.read_table(path)
+        elif ".csv" in suffixes:
+            arrow = _read_csv(path)
+        else:
+            raise usage_error(
+                "unreadable-table", f"{path} has no known ending", "tables are .csv, .csv.gz or .parquet files"
+            )
+    except (pa.ArrowException, OSError) as error:
+        raise usage_error("unreadable-table", f"{path} is not a table: {_reason(error)}") from None
+    duplicate = next((name for name in arrow.column_names if arrow.column_names.count(name) > 1), None)
+    if duplicate is not None:
+        raise usage_error("unreadable-table", f"{path} has two columns named `{duplicate}`", "rename one of them")
+    if arrow.num_rows == 0:
+        raise usage_error("unreadable-table", f"{path} has no rows")
+    return Table(arrow)
+
+
+def _read_csv(path: Path) -> pa.Table:
+    from pyarrow import csv
+
+    convert = csv.ConvertOptions(null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
+    return csv.read_csv(path, convert_options=convert)
+
+
+def _reason(error: Exception) -> str:
+    """Arrow's message without the row it quotes."""
+    text = str(error).split("\n")[0]
+    ragged = re.match(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", text)
+    if ragged is not None:
+        where = f"row {ragged[1]} " if ragged[1] else "a row "
+        return f"{where}has {ragged[3]} cells instead of {ragged[2]}"
+    return text.split(": '")[0][:200]

@@ -1,0 +1,397 @@
+"""A program and a schema to a typed `Spec`: each command to its level, every problem reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from cuts.data.schema import Schema
+from cuts.lang import models, printer, rows, syntax, tables
+from cuts.lang.lets import expand_lets
+from cuts.lang.options import number_option, word_option
+from cuts.lang.scope import Scope
+from cuts.lang.spec import (
+    And,
+    Bound,
+    Direction,
+    Level,
+    LinearCompare,
+    ModelAim,
+    ModelGoal,
+    Origin,
+    Pred,
+    RowRule,
+    Spec,
+    TableAim,
+    TableGoal,
+    Truth,
+)
+from cuts.lang.syntax import Command, Kind, Program
+from cuts.text.diagnostic import CutsError, Diagnostic, has_errors
+from cuts.text.source import Span
+from cuts.vocab.names import measures
+
+DEFAULT_BUDGET = 0.02
+FAIRNESS_TOLERANCE = 0.01
+_METHODS = {
+    Level.ROW: ("diagram", "penalty"),
+    Level.TABLE: ("tilt", "penalty"),
+    Level.MODEL: ("ridge", "unrolled", "relabel", "resample"),
+}
+_LEARNER = ("lr", "n_epochs", "batch_size")
+
+
+def bind(program: Program, schema: Schema) -> Spec:
+    """The program's meaning for tables of `schema`; raises `CutsError` with every problem found.
+
+    >>> from cuts.data.schema import Integer
+    >>> from cuts.lang.parser import parse
+    >>> bind(parse("SYNTHESIZE: t; ENFORCE: age > 35; END;"), Schema("t", (Integer("age", 17, 90),))).rules[0].pred
+    LinearCompare(form=Linear(terms=(('age', 1.0),)), op='>', bound=35.0)
+    """
+    spec, diagnostics = bind_all(program, schema)
+    if spec is None:
+        raise CutsError(diagnostics, program.source)
+    return spec
+
+
+def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagnostic, ...]]:
+    """The spec, if there are no errors, and all errors and warnings in order of place."""
+    scope = Scope(schema)
+    expanded = expand_lets(program, scope)
+    bound = [_Binder(command, number, program, scope).bound() for number, command in enumerate(expanded, 1)]
+    for second in [c for c in expanded if isinstance(c.body, syntax.Settings)][1:]:
+        scope.add(duplicate_privacy(second))
+    found = tuple(sorted(scope.found, key=lambda d: d.span.start if d.span is not None else 0))
+    if has_errors(found):
+        return None, found
+    return Spec(schema, tuple(command for command in bound if command is not None), program), found
+
+
+def bind_predicate(expr: syntax.Expr, schema: Schema) -> Pred:
+    """The predicate of one expression alone, as `--where` takes it."""
+    scope = Scope(schema)
+    held = rows.predicate(expr, scope)
+    if held is None:
+        raise CutsError(scope.found)
+    return held
+
+
+class _Binder:
+    """Binds one command."""
+
+    def __init__(self, command: Command, number: int, program: Program, scope: Scope) -> None:
+        self.command = command
+        self.scope = scope
+        line, _ = program.source.place(command.span.start)
+        self.origin = Origin(number, line, command.span, command.body.span, printer.command(command))
+        self.before = len(scope.found)
+
+    def bound(self) -> Bound | None:
+        """The bound command, or nothing after reporting why."""
+        level = _level(self.command.body)
+        self._check_kind(level)
+        self._check_action(level)
+        if level is Level.PRIVACY:
+            return self._privacy()
+        weight = self._weight()
+        match level:
+            case Level.ROW:
+                return self._row(weight)
+            case Level.TABLE:
+                return self._table(weight)
+            case _:
+                return self._model(weight)
+
+    # --- one method a level
+
+    def _row(self, weight: float | None) -> RowRule | None:
+        body = self._expr()
+        pred = rows.predicate(body, self.scope)
+        mode = self._word("mode", ("repair", "condition"))
+        method = self._method(Level.ROW)
+        self._check_options("mode", "method")
+        if self.command.tolerance is not None:
+            self.scope.add(no_tolerance(self.command))
+        if pred is not None:
+            for leaf in _conjuncts(pred):
+                if _rejects_all(leaf, self.scope.schema):
+                    self.scope.add(outside_domain(leaf, body, self.scope.schema))
+        if pred is None or self._failed():
+            return None
+        return RowRule(pred, self.origin, "condition" if mode == "condition" else "repair", method, weight)
+
+    def _table(self, weight: float | None) -> TableGoal | TableAim | None:
+        method = self._method(Level.TABLE)
+        tolerance = self._tolerance()
+        direction = self._direction()
+        if direction is None:
+            goal = tables.goal(self._expr(), self.scope, tolerance)
+            self._check_options("tol", "method")
+            return None if goal is None or self._failed() else TableGoal(goal, self.origin, method, weight)
+        if _compares(self._expr()):
+            self._not_a_number()
+            return None
+        value = tables.quantity(self._expr(), self.scope)
+        budget = self._budget()
+        self._check_options("budget", "method")
+        return (
+            None if value is None or self._failed() else TableAim(direction, value, self.origin, budget, method, weight)
+        )
+
+    def _model(self, weight: float | None) -> ModelGoal | ModelAim | None:
+        method = self._method(Level.MODEL)
+        tolerance = self._tolerance()
+        direction = self._direction()
+        found = models.split(self._expr(), self.scope)
+        if found is None:
+            return None
+        call, op, bound = found
+        learner = tuple(o for o in self.command.options if o.key in _LEARNER)
+        merged = syntax.Call(call.name, call.args, (*call.options, *learner), call.span, spelling=call.spelling)
+        measure = models.measure(merged, self.scope)
+        if direction is None:
+            self._check_options("tol", "method", *_LEARNER)
+            if op is None or bound is None:
+                self.scope.add(tables.needs_comparison(call))
+                return None
+            if measure is None or self._failed():
+                return None
+            slack = tolerance if tolerance is not None else FAIRNESS_TOLERANCE if op == "==" else 0.0
+            return ModelGoal(measure, op, bound, slack, self.origin, method, weight)
+        if op is not None:
+            self._not_a_number()
+        if direction == "MAXIMIZE" and call.name in measures() and measures()[call.name].kind == "FAIRNESS":
+            self.scope.add(action_mismatch(self.command, "a gap between groups is minimised or bounded", "MINIMIZE"))
+        budget = self._budget()
+        self._check_options("budget", "method", *_LEARNER)
+        if measure is None or self._failed():
+            return None
+        return ModelAim(direction, measure, self.origin, budget, method, weight)
+
+    def _privacy(self) -> Bound | None:
+        body = self.command.body
+        if self.command.weight is not None:
+            self.scope.add(bad_weight(self.command, "privacy is a promise, it has no weight"))
+        if not isinstance(body, syntax.Settings):
+            self.scope.add(models.missing_argument("DIFFERENTIAL PRIVACY", "EPSILON", body.span))
+            return None
+        return models.privacy((*body.options, *self.command.options), self.scope, self.origin)
+
+    # --- kind and action
+
+    def _check_kind(self, level: Level) -> None:
+        kind, body = self.command.kind, self.command.body
+        if kind is None:
+            return
+        right = _kind(body, level)
+        if kind != right:
+            self.scope.add(kind_mismatch(self.command, kind, right))
+
+    def _check_action(self, level: Level) -> None:
+        action = self.command.action
+        if level is Level.PRIVACY and action != "ENSURE":
+            self.scope.add(action_mismatch(self.command, "privacy is ensured", "ENSURE"))
+        elif level is not Level.PRIVACY and action == "ENSURE":
+            self.scope.add(action_mismatch(self.command, "only privacy is ensured", "ENFORCE"))
+        elif level is Level.ROW and action in ("MINIMIZE", "MAXIMIZE"):
+            self.scope.add(action_mismatch(self.command, "a condition on rows holds or fails", "ENFORCE"))
+
+    def _direction(self) -> Direction | None:
+        action = self.command.action
+        return action if action == "MINIMIZE" or action == "MAXIMIZE" else None
+
+    # --- weight, tolerance and options
+
+    def _expr(self) -> syntax.Expr:
+        assert not isinstance(self.command.body, syntax.Settings)
+        return self.command.body
+
+    def _weight(self) -> float | None:
+        weight = self.command.weight
+        if weight is None:
+            return None
+        if isinstance(weight, syntax.Number) and weight.value >= 0:
+            return weight.value
+        self.scope.add(bad_weight(self.command, "a weight is a number of at least 0"))
+        return None
+
+    def _tolerance(self) -> float | None:
+        written = self.command.tolerance
+        option = self._option("tol")
+        if written is not None and option is not None:
+            self.scope.add(tables.wrong_arguments("the tolerance is given twice", option.span, "keep `WITHIN`"))
+        if option is not None:
+            return number_option(option, self.scope, 0.0)
+        if written is None:
+            return None
+        return number_option(syntax.Option("WITHIN", written, written.span), self.scope, 0.0)
+
+    def _budget(self) -> float:
+        option = self._option("budget")
+        found = number_option(option, self.scope, 0.0, 1.0) if option is not None else None
+        if self.command.tolerance is not None:
+            self.scope.add(no_tolerance(self.command))
+        return DEFAULT_BUDGET if found is None else found
+
+    def _method(self, level: Level) -> str | None:
+        return self._word("method", _METHODS[level])
+
+    def _word(self, key: str, words: tuple[str, ...]) -> str | None:
+        option = self._option(key)
+        return None if option is None else word_option(option, words, self.scope)
+
+    def _option(self, key: str) -> syntax.Option | None:
+        return next((option for option in self.command.options if option.key == key), None)
+
+    def _check_options(self, *known: str) -> None:
+        for option in self.command.options:
+            if option.key not in known:
+                self.scope.add(models.unknown_option(option, known, "this command"))
+
+    def _not_a_number(self) -> None:
+        what = f"{self.command.action} needs a number, not a comparison"
+        self.scope.add(action_mismatch(self.command, what, "ENFORCE"))
+
+    def _failed(self) -> bool:
+        return has_errors(self.scope.found[self.before :])
+
+
+# --- levels
+
+
+def _level(body: syntax.Expr | syntax.Settings) -> Level:
+    if isinstance(body, syntax.Settings):
+        return Level.PRIVACY
+    if any(isinstance(node, syntax.Call) and node.name in measures() for node in _nodes(body)):
+        return Level.MODEL
+    return Level.TABLE if any(isinstance(node, syntax.Stat) for node in _nodes(body)) else Level.ROW
+
+
+def _kind(body: syntax.Expr | syntax.Settings, level: Level) -> Kind:
+    match level:
+        case Level.PRIVACY:
+            return "DIFFERENTIAL PRIVACY"
+        case Level.TABLE:
+            return "STATISTICAL"
+        case Level.ROW:
+            return "IMPLICATION" if isinstance(body, syntax.Implies) else "ROW CONSTRAINT"
+        case Level.MODEL:
+            calls = [n for n in _nodes(body) if isinstance(n, syntax.Call) and n.name in measures()]
+            return measures()[calls[0].name].kind
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    if isinstance(node, tuple):
+        for part in node:
+            yield from _nodes(part)
+    elif is_dataclass(node) and not isinstance(node, type):
+        yield node
+        for each in fields(node):
+            if each.compare:
+                yield from _nodes(getattr(node, each.name))
+
+
+def _compares(expr: syntax.Expr) -> bool:
+    return isinstance(
+        expr, syntax.Compare | syntax.And | syntax.Or | syntax.Not | syntax.Implies | syntax.Member | syntax.Between
+    )
+
+
+# --- constants outside the domain
+
+
+def _conjuncts(pred: Pred) -> Iterator[Pred]:
+    if isinstance(pred, And):
+        for part in pred.parts:
+            yield from _conjuncts(part)
+    else:
+        yield pred
+
+
+def _rejects_all(leaf: Pred, schema: Schema) -> bool:
+    if isinstance(leaf, Truth):
+        return not leaf.value
+    if not isinstance(leaf, LinearCompare) or len(leaf.form.terms) != 1:
+        return False
+    limits = schema[leaf.form.columns[0]].range
+    tests: dict[str, Callable[[float], bool]] = {
+        "==": lambda c: not limits.low <= c <= limits.high,
+        "!=": lambda c: limits.low == c == limits.high,
+        "<": lambda c: limits.low >= c,
+        "<=": lambda c: limits.low > c,
+        ">": lambda c: limits.high <= c,
+        ">=": lambda c: limits.high < c,
+    }
+    return tests[leaf.op](leaf.bound)
+
+
+# --- what is wrong
+
+
+def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
+    """A comparison no value of the column can meet."""
+    if isinstance(leaf, LinearCompare):
+        column = schema[leaf.form.columns[0]]
+        span, label = _leaf_span(leaf, body, schema), "rejects every row"
+        reach = f"{printer.number(column.range.low)} to {printer.number(column.range.high)}"
+        return Diagnostic(
+            "outside-domain",
+            f"no value of `{column.name}` satisfies this: it goes from {reach}",
+            span,
+            label,
+            "change the number, or widen the column's range in the schema",
+        )
+    return Diagnostic("outside-domain", "this never holds", body.span, "rejects every row")
+
+
+def _leaf_span(leaf: LinearCompare, body: syntax.Expr, schema: Schema) -> Span:
+    """The smallest comparison in `body` that states `leaf`, for the carets."""
+    for node in _nodes(body):
+        if isinstance(node, syntax.Compare | syntax.Between | syntax.Member):
+            held = rows.predicate(node, Scope(schema))
+            if held is not None and leaf in _conjuncts(held):
+                return node.span
+    return body.span
+
+
+def kind_mismatch(command: Command, written: Kind, right: Kind) -> Diagnostic:
+    """A kind that does not fit the expression."""
+    return Diagnostic(
+        "kind-mismatch",
+        f"this is not a {written} command",
+        command.kind_span,
+        f"the expression makes it {right}",
+        f"write `{right}:`, or leave the kind out",
+    )
+
+
+def action_mismatch(command: Command, why: str, right: str) -> Diagnostic:
+    """An action that does not fit the expression."""
+    return Diagnostic("action-mismatch", why, command.action_span, f"not {command.action}", f"write `{right}:` here")
+
+
+def no_tolerance(command: Command) -> Diagnostic:
+    """A tolerance where nothing is near or far."""
+    span = command.tolerance.span if command.tolerance is not None else command.span
+    return Diagnostic(
+        "bad-option", "a tolerance belongs to an enforced statistic", span, "not possible here", "leave `WITHIN` out"
+    )
+
+
+def bad_weight(command: Command, why: str) -> Diagnostic:
+    """A PARAM that is no weight."""
+    span = command.weight.span if command.weight is not None else command.span
+    return Diagnostic("bad-weight", why, span, "not a weight", "leave `PARAM` out: weights are found automatically")
+
+
+def duplicate_privacy(command: Command) -> Diagnostic:
+    """A second privacy command."""
+    return Diagnostic(
+        "duplicate-privacy",
+        "a program has at most one privacy command",
+        command.span,
+        "a second budget",
+        "keep one: a release has one epsilon",
+    )

@@ -1,0 +1,232 @@
+"""MODEL expressions to measures, and privacy settings to a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuts.data.schema import Category
+from cuts.lang import rows, syntax
+from cuts.lang.options import number_option, whole_option
+from cuts.lang.rows import FLIPPED
+from cuts.lang.scope import Scope, type_mismatch
+from cuts.lang.spec import MeasureOf, Origin, Privacy
+from cuts.lang.syntax import CompareOp
+from cuts.lang.tables import wrong_arguments
+from cuts.text.diagnostic import PRIVACY, Diagnostic, did_you_mean
+from cuts.text.source import Span
+from cuts.vocab.names import DEPRECATED, measures
+
+_LEARNER = ("lr", "n_epochs", "batch_size")
+_PRIVACY_KEYS = ("epsilon", "delta", "max_rows_per_person", "domain_budget")
+
+
+def split(expr: syntax.Expr, scope: Scope) -> tuple[syntax.Call, CompareOp | None, float | None] | None:
+    """The measure in an expression and the bound on it, if there is one."""
+    match expr:
+        case syntax.Call():
+            return expr, None, None
+        case syntax.Compare((syntax.Call() as call, syntax.Number(bound)), (op,)):
+            return call, op, bound
+        case syntax.Compare((syntax.Number(bound), syntax.Call() as call), (op,)):
+            return call, FLIPPED[op], bound
+        case _:
+            scope.add(
+                Diagnostic(
+                    "level-mismatch",
+                    "a measure of classifiers stands alone or is compared with a number",
+                    expr.span,
+                    "too much around the measure",
+                    "one command a measure, e.g. `DEMOGRAPHIC_PARITY(protected=sex, target=salary) <= 0.02`",
+                )
+            )
+            return None
+
+
+def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
+    """The measure a call names, its arguments resolved."""
+    entry = measures().get(call.name)
+    if entry is None:
+        scope.add(rows.unknown_function(call.name, call.span))
+        return None
+    before = len(scope.found)
+    if call.spelling.upper() in DEPRECATED:
+        scope.add(_deprecated(call))
+        before += 1
+    if call.args:
+        scope.add(wrong_arguments(f"the arguments of `{call.name}` are named", call.args[0].span, _example(call.name)))
+    options = _by_key(call.options, (*entry.required, *entry.optional), call.name, scope)
+    for key in entry.required:
+        if key not in options:
+            scope.add(missing_argument(call.name, key, call.span))
+    target = _one_column(options.get("target"), scope)
+    protected = _columns(options.get("protected"), scope)
+    features = _features(options.get("features"), target, scope)
+    for column, option in ((target, "target"), *((p, "protected") for p in protected)):
+        if column is not None and not isinstance(scope.schema[column], Category):
+            scope.add(
+                type_mismatch(
+                    f"`{column}` holds numbers, a {option} column has groups",
+                    options[option].span,
+                    "a numeric column",
+                    "declare it as a category in the schema",
+                )
+            )
+    if target is not None and target in protected:
+        scope.add(
+            Diagnostic(
+                "protected-equals-target",
+                f"`{target}` is both protected and predicted",
+                options["protected"].span,
+                "the target itself",
+                "name the group column as `protected` and the outcome as `target`",
+            )
+        )
+    desired = _desired(options.get("desired_outcome"), target, scope)
+    learner = tuple((key, number_option(options[key], scope, least=0.0)) for key in _LEARNER if key in options)
+    if len(scope.found) > before or target is None:
+        return None
+    numbers = tuple((key, value) for key, value in learner if value is not None)
+    return MeasureOf(call.name, target, features, protected, desired, numbers)
+
+
+def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> Privacy | None:
+    """The budget a privacy command states."""
+    before = len(scope.found)
+    options = _by_key(settings, _PRIVACY_KEYS, "DIFFERENTIAL PRIVACY", scope)
+    epsilon = _amount("epsilon", options, scope, origin.body_span)
+    delta = _amount("delta", options, scope, origin.body_span)
+    rows_each = whole_option(options["max_rows_per_person"], scope) if "max_rows_per_person" in options else 1
+    domain = number_option(options["domain_budget"], scope, 0.0, 1.0) if "domain_budget" in options else None
+    if epsilon is not None and not epsilon > 0:
+        scope.add(_bad_amount("bad-epsilon", "EPSILON must be larger than 0", options["epsilon"].span, "EPSILON=1.0"))
+    if delta is not None and not 0 < delta < 1:
+        scope.add(_bad_amount("bad-delta", "DELTA lies between 0 and 1", options["delta"].span, "DELTA=1e-9"))
+    if scope.schema.provenance == "inferred" and domain is None:
+        scope.add(_private_schema(scope, origin))
+    if len(scope.found) > before or epsilon is None or delta is None or rows_each is None:
+        return None
+    return Privacy(epsilon, delta, origin, rows_each, domain)
+
+
+def missing_argument(what: str, key: str, span: Span) -> Diagnostic:
+    """An argument that must be given."""
+    return Diagnostic("missing-argument", f"`{what}` needs `{key}`", span, "", _example(what))
+
+
+def unknown_option(option: syntax.Option, known: Sequence[str], what: str) -> Diagnostic:
+    """An option nobody reads."""
+    return Diagnostic(
+        "unknown-option",
+        f"{what} has no option `{option.key}`",
+        option.span,
+        "unknown",
+        did_you_mean(option.key, known) or f"its options are {', '.join(known)}",
+    )
+
+
+def _by_key(given: Sequence[syntax.Option], known: Sequence[str], what: str, scope: Scope) -> dict[str, syntax.Option]:
+    options: dict[str, syntax.Option] = {}
+    for option in given:
+        if option.key not in known:
+            scope.add(unknown_option(option, known, what))
+        elif option.key in options:
+            scope.add(wrong_arguments(f"`{option.key}` is given twice", option.span))
+        else:
+            options[option.key] = option
+    return options
+
+
+def _one_column(option: syntax.Option | None, scope: Scope) -> str | None:
+    found = _columns(option, scope)
+    if option is not None and len(found) > 1:
+        scope.add(wrong_arguments(f"`{option.key}` is one column", option.span))
+    return found[0] if found else None
+
+
+def _columns(option: syntax.Option | None, scope: Scope) -> tuple[str, ...]:
+    if option is None:
+        return ()
+    items = option.value.items if isinstance(option.value, syntax.ListOf) else (option.value,)
+    names: list[str] = []
+    for item in items:
+        name = syntax.Name(item.value, True, item.span) if isinstance(item, syntax.Text) else item
+        if not isinstance(name, syntax.Name):
+            scope.add(type_mismatch("a column was expected", item.span, "not a name"))
+            continue
+        column = scope.column(name)
+        if column is not None:
+            names.append(column.name)
+    return tuple(names)
+
+
+def _features(option: syntax.Option | None, target: str | None, scope: Scope) -> tuple[str, ...]:
+    if option is None or (isinstance(option.value, syntax.Name) and option.value.text.lower() == "all"):
+        return tuple(name for name in scope.schema.names if name != target)
+    names = _columns(option, scope)
+    if target is not None and target in names:
+        scope.add(
+            Diagnostic(
+                "target-in-features",
+                f"`{target}` is predicted from itself",
+                option.span,
+                "the target is among the features",
+                "leave it out, or write `features=all`, which leaves it out",
+            )
+        )
+    return names
+
+
+def _desired(option: syntax.Option | None, target: str | None, scope: Scope) -> str | None:
+    if option is None or target is None:
+        return None
+    column = scope.schema[target]
+    if isinstance(option.value, syntax.ListOf) or not isinstance(column, Category):
+        scope.add(type_mismatch("the desired outcome is one value of the target", option.span, "not a value"))
+        return None
+    return scope.category(column, option.value)
+
+
+def _amount(key: str, options: dict[str, syntax.Option], scope: Scope, span: Span) -> float | None:
+    if key not in options:
+        scope.add(missing_argument("DIFFERENTIAL PRIVACY", key.upper(), span))
+        return None
+    value = options[key].value
+    if isinstance(value, syntax.Number):
+        return value.value
+    scope.add(_bad_amount(f"bad-{key}", f"{key.upper()} is a number", value.span, f"{key.upper()}=1e-9"))
+    return None
+
+
+def _bad_amount(code: str, title: str, span: Span, help: str) -> Diagnostic:
+    return Diagnostic(code, title, span, "not a privacy budget", f"e.g. {help}")
+
+
+def _private_schema(scope: Scope, origin: Origin) -> Diagnostic:
+    return Diagnostic(
+        "private-schema",
+        f"the schema of `{scope.schema.name}` was read from the rows, which are private",
+        origin.span,
+        "ranges and categories must be public",
+        "write the schema with `cuts schema infer`, replace what was read from the rows by what is publicly known,\n"
+        'set `provenance = "declared"` and pass it with `--schema`',
+        exit_code=PRIVACY,
+    )
+
+
+def _deprecated(call: syntax.Call) -> Diagnostic:
+    return Diagnostic(
+        "deprecated-name",
+        f"`{call.spelling}` is the old spelling of `{call.name}`",
+        Span(call.span.start, call.span.start + len(call.spelling)),
+        "still understood",
+        f"write `{call.name}`, or run `cuts fmt`",
+        severity="warning",
+    )
+
+
+def _example(what: str) -> str:
+    if what == "DIFFERENTIAL PRIVACY":
+        return "e.g. `ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1.0, DELTA=1e-9;`"
+    if what == "DOWNSTREAM_ACCURACY":
+        return f"e.g. `{what}(features=all, target=sex)`"
+    return f"e.g. `{what}(protected=sex, target=salary)`"

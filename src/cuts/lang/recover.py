@@ -1,0 +1,210 @@
+"""Why a text is not a program: every syntax error at once, in words.
+
+The parser stops at the first error, so each statement is looked at alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from cuts.lang.pieces import Piece
+from cuts.lang.syntax import ACTIONS, KIND_ALIASES
+from cuts.text.diagnostic import CutsError, Diagnostic, nearest
+from cuts.text.source import Source, Span
+
+# What a reader calls a terminal; the order is the order in which expectations are listed.
+_WORDS = {
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a quoted text",
+    "ACTION": "`ENFORCE`, `ENSURE`, `MINIMIZE` or `MAXIMIZE`",
+    "_LET": "`LET`",
+    "SOURCE": "the name of a data set",
+    "COMPARE": "a comparison",
+    "_AND": "`AND`",
+    "_OR": "`OR`",
+    "_IMPLIES": "`IMPLIES`",
+    "_IN": "`IN`",
+    "WITHIN": "`WITHIN`",
+    "_WITH": "`WITH`",
+    "EQUAL": "`=`",
+    "__ANON_0": "`:=`",
+    "COLON": "`:`",
+    "COMMA": "`,`",
+    "LPAR": "`(`",
+    "RPAR": "`)`",
+    "LSQB": "`[`",
+    "RSQB": "`]`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "VBAR": "`|`",
+    "$END": "`;`",
+}
+_KEYWORDS = {
+    "_AND": "AND",
+    "_OR": "OR",
+    "_IMPLIES": "IMPLIES",
+    "_IN": "IN",
+    "_BETWEEN": "BETWEEN",
+    "_IS": "IS",
+    "_NULL": "NULL",
+    "NOT": "NOT",
+    "WITHIN": "WITHIN",
+    "_WITH": "WITH",
+    "_PARAM": "PARAM",
+    "_LET": "LET",
+    "_SYNTHESIZE": "SYNTHESIZE",
+}
+
+ParsePart = Callable[[str, str, int], None]
+
+
+def explain(source: Source, parts: tuple[Piece, ...], parse_part: ParsePart) -> list[Diagnostic]:
+    """Every syntax error of `source`, in order of place."""
+    if not parts:
+        return [empty_program()]
+    found: list[Diagnostic] = []
+    if parts[0].opening != "SYNTHESIZE":
+        found.append(no_head(parts[0], source))
+    ends = [index for index, part in enumerate(parts) if part.opening == "END"]
+    if not ends:
+        found.append(missing_end(parts[-1]))
+    for index, part in enumerate(parts):
+        if ends and index > ends[0]:
+            found.append(after_end(part))
+            break
+        if part.opening == "SYNTHESIZE" and index > 0:
+            found.append(second_head(part))
+        elif part.opening != "END" and not (index == 0 and part.opening != "SYNTHESIZE" and found):
+            found += _errors_in(part, source, parse_part)
+        if not part.stopped:
+            found.append(missing_semicolon(part))
+    return sorted(found, key=lambda d: d.span.start if d.span is not None else 0)
+
+
+def _errors_in(part: Piece, source: Source, parse_part: ParsePart) -> list[Diagnostic]:
+    text = source.slice(part.span)
+    try:
+        parse_part("head" if part.opening == "SYNTHESIZE" else "statement", text, part.span.start)
+    except CutsError as refused:
+        return list(refused.diagnostics)
+    except UnexpectedInput as error:
+        return [_wrong_kind(text, part.span.start) or unexpected(error, text, part.span.start)]
+    return []
+
+
+def empty_program() -> Diagnostic:
+    """A file without a statement."""
+    return Diagnostic(
+        "empty-program", "there is no program here", Span(0, 0), "", "SYNTHESIZE: adult; ENFORCE: age > 35; END;"
+    )
+
+
+def no_head(part: Piece, source: Source) -> Diagnostic:
+    """The first statement is not `SYNTHESIZE`."""
+    word = re.match(r"\w*", source.slice(part.span))
+    written = word.group() if word else ""
+    if written and nearest(written, ["SYNTHESIZE"]):
+        return misspelt(written, "SYNTHESIZE", Span(part.span.start, part.span.start + len(written)))
+    return Diagnostic(
+        "syntax-error",
+        "a program begins by naming its data",
+        Span(part.span.start, max(part.span.start, min(part.span.end, part.span.start + len(written)))),
+        "`SYNTHESIZE` expected",
+        "begin with `SYNTHESIZE: adult;`",
+    )
+
+
+def second_head(part: Piece) -> Diagnostic:
+    """`SYNTHESIZE` again."""
+    return Diagnostic("syntax-error", "a program names its data once", part.span, "a second `SYNTHESIZE`")
+
+
+def missing_end(last: Piece) -> Diagnostic:
+    """No `END;`."""
+    return Diagnostic(
+        "missing-end", "the program has no end", Span(last.span.end, last.span.end), "", "close it with `END;`"
+    )
+
+
+def after_end(part: Piece) -> Diagnostic:
+    """Something follows `END;`."""
+    return Diagnostic("syntax-error", "nothing may follow `END;`", part.span, "after the end", "move it before `END;`")
+
+
+def missing_semicolon(part: Piece) -> Diagnostic:
+    """A statement that does not end in `;`."""
+    return Diagnostic(
+        "missing-semicolon", "a statement ends in `;`", Span(part.span.end, part.span.end), "expected here", "write `;`"
+    )
+
+
+def misspelt(written: str, meant: str, span: Span) -> Diagnostic:
+    """A word that is nearly a keyword."""
+    return Diagnostic("misspelt-keyword", f"`{written}` is not a keyword", span, "", f"did you mean `{meant}`?")
+
+
+def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
+    """What lark stumbled over, in words; the help names what could stand there."""
+    expected: set[str] = set()
+    if isinstance(error, UnexpectedToken):
+        expected = set(error.accepts or error.expected)
+    elif isinstance(error, UnexpectedCharacters):
+        expected = set(error.allowed or ())
+    written = str(error.token) if isinstance(error, UnexpectedToken) else ""
+    at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+    if at_end:
+        start = end = len(text.rstrip())
+    else:
+        start = error.pos_in_stream or 0
+        if not written:
+            word = re.match(r"\w+|.", text[start:])
+            written = word.group() if word else ""
+        end = start + len(written)
+    span = Span(max(0, start + offset), max(0, end + offset))
+    meant = _keyword_like(written, expected)
+    if meant is not None:
+        return misspelt(written, meant, span)
+    title = "the statement stops too early" if at_end else f"`{written}` is not expected here"
+    return Diagnostic("syntax-error", title, span, "", _expectations(expected))
+
+
+def _keyword_like(written: str, expected: set[str]) -> str | None:
+    keywords = [word for terminal, word in _KEYWORDS.items() if terminal in expected]
+    if "ACTION" in expected:
+        keywords += ACTIONS
+    return nearest(written, keywords) if re.fullmatch(r"\w+", written) else None
+
+
+def _expectations(expected: set[str]) -> str | None:
+    if "NAME" in expected and "NUMBER" in expected:  # the beginning of an operand: the rest says nothing more
+        expected = expected & {"NAME", "NUMBER", "STRING"}
+    words = [word for terminal, word in _WORDS.items() if terminal in expected]
+    return (
+        f"expected {', '.join(words[:-1])} or {words[-1]}"
+        if len(words) > 1
+        else (f"expected {words[0]}" if words else None)
+    )
+
+
+_KIND = re.compile(rf"\s*(?:{'|'.join(ACTIONS)})\s*:\s*(?P<kind>[A-Za-z][A-Za-z \t]*?)\s*:", re.IGNORECASE)
+
+
+def _wrong_kind(text: str, offset: int) -> Diagnostic | None:
+    found = _KIND.match(text)
+    if found is None or " ".join(found["kind"].upper().split()) in KIND_ALIASES:
+        return None
+    span = Span(offset + found.start("kind"), offset + found.end("kind"))
+    meant = nearest(found["kind"], KIND_ALIASES)
+    if meant is not None:
+        return misspelt(found["kind"], meant, span)
+    return Diagnostic(
+        "syntax-error",
+        f"`{found['kind']}` is not a kind of command",
+        span,
+        "",
+        f"a kind is one of {', '.join(KIND_ALIASES)}",
+    )

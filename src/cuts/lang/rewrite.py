@@ -1,0 +1,23 @@
+"""Rebuilding a tree with some nodes replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+
+def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with `change` applied to every node from the top; where it returns another node, that one is kept.
+
+    Spans, comments and other fields that do not count in comparisons are left as they are.
+    """
+    changed = change(node)
+    if changed is not node:
+        return changed
+    if isinstance(node, tuple):
+        return tuple(rewrite(part, change) for part in node)
+    if is_dataclass(node) and not isinstance(node, type):
+        parts = {f.name: rewrite(getattr(node, f.name), change) for f in fields(node) if f.compare}
+        return replace(node, **parts)
+    return node

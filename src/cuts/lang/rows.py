@@ -1,0 +1,342 @@
+"""ROW expressions to predicates: comparisons typed, arithmetic brought to `sum of columns op number`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import copysign
+from typing import TypeAlias
+
+from cuts.data.schema import Category, Column, Real
+from cuts.lang import printer, syntax
+from cuts.lang.scope import Scope, type_mismatch
+from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
+from cuts.lang.syntax import CompareOp
+from cuts.text.diagnostic import Diagnostic, did_you_mean
+from cuts.text.source import Span
+from cuts.vocab.functions import NAMED_FUNCTIONS
+from cuts.vocab.names import measures, statistics
+
+FLIPPED: dict[CompareOp, CompareOp] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+Sum: TypeAlias = tuple[dict[str, float], float]  # coefficients of columns, and a constant
+
+
+def predicate(expr: syntax.Expr, scope: Scope) -> Pred | None:
+    """The predicate an expression states; nothing after reporting what is wrong with it."""
+    match expr:
+        case syntax.And(parts):
+            return _joined(And, parts, scope)
+        case syntax.Or(parts):
+            return _joined(Or, parts, scope)
+        case syntax.Not(inner):
+            held = predicate(inner, scope)
+            return None if held is None else Not(held)
+        case syntax.Implies(left, right):
+            when, then = predicate(left, scope), predicate(right, scope)
+            return None if when is None or then is None else Implies(when, then)
+        case syntax.Compare(operands, ops):
+            pairs = [_compare(a, op, b, scope) for a, op, b in zip(operands, ops, operands[1:], strict=False)]
+            return _all(pairs)
+        case syntax.Member():
+            return _member(expr, scope)
+        case syntax.Between(item, low, high, negated):
+            if negated:
+                return _any([_compare(item, "<", low, scope), _compare(item, ">", high, scope)])
+            return _all([_compare(item, ">=", low, scope), _compare(item, "<=", high, scope)])
+        case syntax.IsNull(item, negated):
+            return _is_null(item, negated, scope)
+        case _:
+            scope.add(_not_a_condition(expr))
+            return None
+
+
+def _joined(join: Callable[[tuple[Pred, ...]], Pred], parts: tuple[syntax.Expr, ...], scope: Scope) -> Pred | None:
+    held = [predicate(part, scope) for part in parts]
+    known = tuple(part for part in held if part is not None)
+    return join(known) if len(known) == len(held) else None
+
+
+def _all(parts: list[Pred | None]) -> Pred | None:
+    known = tuple(part for part in parts if part is not None)
+    if len(known) < len(parts):
+        return None
+    return known[0] if len(known) == 1 else And(known)
+
+
+def _any(parts: list[Pred | None]) -> Pred | None:
+    known = tuple(part for part in parts if part is not None)
+    return Or(known) if len(known) == len(parts) else None
+
+
+# --- comparisons
+
+
+def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, scope: Scope) -> Pred | None:
+    for item, sign, value in ((left, op, right), (right, FLIPPED[op], left)):
+        found = _as_category_column(item, scope)
+        if found is None or not isinstance(value, syntax.Number | syntax.Text | syntax.Name):
+            continue
+        if scope.categories(found, value):  # `A1 == A11`: the category wins over a column of that name
+            return _with_category(found, sign, value, scope)
+        other = _as_column(value, scope)
+        if isinstance(other, Category):
+            return _categories_alike(found, sign, other, item, scope)
+        if other is None and not (isinstance(item, syntax.Name) and item is right and isinstance(left, syntax.Name)):
+            return _with_category(found, sign, value, scope)
+    return _compare_numbers(left, op, right, scope)
+
+
+def _as_column(expr: syntax.Expr, scope: Scope) -> Column | None:
+    if not isinstance(expr, syntax.Name):
+        return None
+    found = scope.columns(expr)
+    return scope.schema[found[0]] if len(found) == 1 else None
+
+
+def _as_category_column(expr: syntax.Expr, scope: Scope) -> Category | None:
+    column = _as_column(expr, scope)
+    return column if isinstance(column, Category) else None
+
+
+def _with_category(column: Category, op: CompareOp, value: syntax.Value, scope: Scope) -> Pred | None:
+    if op in ("<", "<=", ">", ">=") and not column.ordered:
+        scope.add(
+            type_mismatch(
+                f"the values of `{column.name}` have no order",
+                value.span,
+                f"`{op}` needs an ordered column",
+                f"list the values, e.g. {printer.name(column.name)} IN {{{printer.expression(value)}}}, "
+                "or declare the column `ordered = true` in the schema",
+            )
+        )
+        return None
+    category = scope.category(column, value)
+    if category is None:
+        return None
+    if op in ("==", "!="):
+        return InSet(column.name, frozenset({category}), op == "!=")
+    place = column.categories.index(category)
+    kept = {
+        "<": column.categories[:place],
+        "<=": column.categories[: place + 1],
+        ">": column.categories[place + 1 :],
+        ">=": column.categories[place:],
+    }[op]
+    return InSet(column.name, frozenset(kept))
+
+
+def _categories_alike(one: Category, op: CompareOp, other: Category, at: syntax.Expr, scope: Scope) -> Pred | None:
+    """Two category columns compared: equal when both hold the same text."""
+    if op not in ("==", "!="):
+        scope.add(
+            type_mismatch(f"`{one.name}` and `{other.name}` can only be equal or not", at.span, f"`{op}` needs numbers")
+        )
+        return None
+    shared = [c for c in one.categories if c in other.categories]
+    same: Pred = (
+        Or(tuple(And((InSet(one.name, frozenset({c})), InSet(other.name, frozenset({c})))) for c in shared))
+        if shared
+        else Truth(False)
+    )
+    return same if op == "==" else And((Not(Missing(one.name)), Not(Missing(other.name)), Not(same)))
+
+
+def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, scope: Scope) -> Pred | None:
+    one, other = _sum(left, scope), _sum(right, scope)
+    if one is None or other is None:
+        return None
+    coefficients = {name: one[0].get(name, 0.0) - other[0].get(name, 0.0) for name in {**one[0], **other[0]}}
+    terms = [(name, coefficients[name]) for name in scope.schema.names if coefficients.get(name, 0.0) != 0.0]
+    bound = other[1] - one[1]
+    gone = [name for name, value in coefficients.items() if value == 0.0]
+    if not terms:
+        held: Pred = Truth(_holds(0.0, op, bound))
+    else:
+        held = _normalised(terms, op, bound)
+        _warn_about_points(held, op, left.span.until(right.span), scope)
+    # `age == age` is still false where age is missing.
+    return And((*(Not(Missing(name)) for name in gone), held)) if gone else held
+
+
+def _normalised(terms: list[tuple[str, float]], op: CompareOp, bound: float) -> LinearCompare:
+    """The same comparison with a leading coefficient of one where that loses no digit, else of positive sign."""
+    lead = terms[0][1]
+    scaled = [(name, value / lead) for name, value in terms]
+    exact = all(value * lead == before[1] for (_, value), before in zip(scaled, terms, strict=True))
+    if len(terms) > 1 and not (exact and bound / lead * lead == bound):
+        lead = copysign(1.0, lead)
+        scaled = [(name, value / lead) for name, value in terms]
+    return LinearCompare(Linear(tuple(scaled)), op if lead > 0 else FLIPPED[op], bound / lead + 0.0)
+
+
+def _holds(left: float, op: CompareOp, right: float) -> bool:
+    return {
+        "==": left == right,
+        "!=": left != right,
+        "<": left < right,
+        "<=": left <= right,
+        ">": left > right,
+        ">=": left >= right,
+    }[op]
+
+
+def _warn_about_points(held: LinearCompare, op: CompareOp, span: Span, scope: Scope) -> None:
+    reals = [name for name in held.form.columns if isinstance(scope.schema[name], Real)]
+    if op in ("==", "!=") and reals:
+        scope.add(
+            Diagnostic(
+                "strict-on-real",
+                f"`{reals[0]}` is a real column: hardly any row equals a number exactly",
+                span,
+                "kept to a single point" if op == "==" else "leaves out a single point",
+                "give a range, e.g. `x BETWEEN 1.5 AND 1.6`, or declare the column `integer`",
+                severity="warning",
+            )
+        )
+
+
+# --- arithmetic
+
+
+def _sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
+    match expr:
+        case syntax.Number(value):
+            return {}, value
+        case syntax.Name():
+            column = scope.column(expr)
+            if isinstance(column, Category):
+                scope.add(_not_a_number(column, expr))
+                return None
+            return None if column is None else ({column.name: 1.0}, 0.0)
+        case syntax.Negate(inner):
+            return _scaled(_sum(inner, scope), -1.0)
+        case syntax.Arith(op, left, right):
+            return _arith(expr, op, _sum(left, scope), _sum(right, scope), scope)
+        case syntax.Text(text):
+            near = did_you_mean(text, scope.schema.names)
+            scope.add(type_mismatch("a number was expected", expr.span, "this is a text", near))
+        case syntax.Call(name):
+            scope.add(_function_in_rule(expr) if name in NAMED_FUNCTIONS else unknown_function(name, expr.span))
+        case syntax.Stat():
+            scope.add(statistic_in_row(expr))
+        case _:
+            scope.add(type_mismatch("a number was expected", expr.span, "this is a condition"))
+    return None
+
+
+def _scaled(sum: Sum | None, by: float) -> Sum | None:
+    return None if sum is None else ({name: value * by for name, value in sum[0].items()}, sum[1] * by)
+
+
+def _arith(expr: syntax.Arith, op: str, left: Sum | None, right: Sum | None, scope: Scope) -> Sum | None:
+    if left is None or right is None:
+        return None
+    if op in "+-":
+        sign = 1.0 if op == "+" else -1.0
+        both = {n: left[0].get(n, 0.0) + sign * right[0].get(n, 0.0) for n in {**left[0], **right[0]}}
+        return both, left[1] + sign * right[1]
+    if op == "*" and not right[0]:
+        return _scaled(left, right[1])
+    if op == "*" and not left[0]:
+        return _scaled(right, left[1])
+    if op == "/" and not right[0] and right[1] != 0:
+        return ({name: value / right[1] for name, value in left[0].items()}, left[1] / right[1])
+    by_zero = op == "/" and not right[0]
+    scope.add(
+        Diagnostic(
+            "nonlinear-rule",
+            "division by zero" if by_zero else "a row rule adds and subtracts columns, it does not multiply them",
+            expr.span,
+            "" if by_zero else f"`{op}` between columns",
+            None if by_zero else "write `income >= 2 * rent` instead of `income / rent >= 2`",
+        )
+    )
+    return None
+
+
+# --- sets and missing values
+
+
+def _member(expr: syntax.Member, scope: Scope) -> Pred | None:
+    if not isinstance(expr.item, syntax.Name):
+        return _number_in_set(expr, scope)
+    column = scope.column(expr.item)
+    if column is None:
+        return None
+    if not isinstance(column, Category):
+        return _number_in_set(expr, scope)
+    values = [scope.category(column, value) for value in expr.values]
+    known = frozenset(value for value in values if value is not None)
+    return InSet(column.name, known, expr.negated) if None not in values else None
+
+
+def _number_in_set(expr: syntax.Member, scope: Scope) -> Pred | None:
+    compare = partial(_compare_numbers, expr.item, "!=" if expr.negated else "==")
+    parts = [compare(value, scope) for value in expr.values]
+    return _all(parts) if expr.negated or len(parts) == 1 else _any(parts)
+
+
+def _is_null(item: syntax.Expr, negated: bool, scope: Scope) -> Pred | None:
+    if not isinstance(item, syntax.Name):
+        scope.add(type_mismatch("only a column can be missing", item.span, "not a column", "write `age IS NULL`"))
+        return None
+    column = scope.column(item)
+    if column is None:
+        return None
+    return Not(Missing(column.name)) if negated else Missing(column.name)
+
+
+# --- what is wrong
+
+
+def statistic_in_row(expr: syntax.Stat) -> Diagnostic:
+    """A statistic where a row's own value was expected."""
+    return Diagnostic(
+        "level-mismatch",
+        f"`{expr.name}[...]` is a number of the whole table, not of a row",
+        expr.span,
+        "a statistic inside a row's expression",
+        "compare statistics with statistics, e.g. `E[age] >= 40`, or rows with numbers, e.g. `age >= 40`",
+    )
+
+
+def unknown_function(name: str, span: Span) -> Diagnostic:
+    """A name before `(` or `[` that is nothing we know."""
+    known = (*NAMED_FUNCTIONS, *statistics(), *measures(), "DIST")
+    return Diagnostic(
+        "unknown-function", f"there is no function or statistic `{name}`", span, "unknown", did_you_mean(name, known)
+    )
+
+
+def _function_in_rule(expr: syntax.Call) -> Diagnostic:
+    return Diagnostic(
+        "nonlinear-rule",
+        f"`{expr.name}` cannot be used in a row rule",
+        expr.span,
+        "not linear",
+        "compare sums of columns with numbers; `max(a, b) <= c` is `a <= c AND b <= c`",
+    )
+
+
+def _not_a_number(column: Category, at: syntax.Name) -> Diagnostic:
+    return type_mismatch(
+        f"`{column.name}` holds categories, not numbers",
+        at.span,
+        "a category column",
+        f"compare it with one of its values, e.g. {printer.name(column.name)} == "
+        f"{printer.expression(syntax.Text(column.categories[0]))}",
+    )
+
+
+def _not_a_condition(expr: syntax.Expr) -> Diagnostic:
+    match expr:
+        case syntax.Stat():
+            return statistic_in_row(expr)
+        case syntax.Call(name) if name not in NAMED_FUNCTIONS and name not in measures():
+            return unknown_function(name, expr.span)
+        case syntax.Name():
+            return type_mismatch(
+                "a condition was expected", expr.span, "a name alone", f"compare it, e.g. `{expr.text} == ...`"
+            )
+        case _:
+            return type_mismatch("a condition was expected", expr.span, "not a condition", "compare it with something")

@@ -1,0 +1,108 @@
+"""Names in a program: which column or category they mean, and what is said when they mean none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cuts.data.schema import Category, Column, Schema, matches
+from cuts.lang import printer, syntax
+from cuts.text.diagnostic import Diagnostic, did_you_mean, listed
+from cuts.text.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The schema names are looked up in, and the problems found so far."""
+
+    schema: Schema
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Report a problem, once."""
+        if diagnostic not in self.found:
+            self.found.append(diagnostic)
+
+    def column(self, name: syntax.Name) -> Column | None:
+        """The column a name means, or nothing after reporting why."""
+        found = self.columns(name)
+        if len(found) == 1:
+            return self.schema[found[0]]
+        self.add(unknown_column(name, self.schema) if not found else ambiguous_name(name.text, found, name.span))
+        return None
+
+    def columns(self, name: syntax.Name) -> tuple[str, ...]:
+        """All columns a name can mean; nothing is reported."""
+        return _candidates(name, self.schema.names)
+
+    def category(self, column: Category, value: syntax.Value) -> str | None:
+        """The category of `column` a value means, or nothing after reporting why."""
+        found = self.categories(column, value)
+        if len(found) == 1:
+            return found[0]
+        text = printer.expression(value)
+        self.add(unknown_category(column, text, value.span) if not found else ambiguous_name(text, found, value.span))
+        return None
+
+    def categories(self, column: Category, value: syntax.Value) -> tuple[str, ...]:
+        """All categories a value can mean; nothing is reported."""
+        match value:
+            case syntax.Text(text):
+                return tuple(c for c in column.categories if c == text)
+            case syntax.Name():
+                return _candidates(value, column.categories)
+            case syntax.Number(amount):
+                return tuple(c for c in column.categories if _as_number(c) == amount)
+            case syntax.Placeholder():
+                raise AssertionError("placeholders are filled before binding")
+
+
+def _candidates(name: syntax.Name, known: tuple[str, ...]) -> tuple[str, ...]:
+    if name.quoted:
+        return (name.text,) if name.text in known else ()
+    return matches(name.text, known)
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def unknown_column(name: syntax.Name, schema: Schema) -> Diagnostic:
+    """A name that is no column."""
+    return Diagnostic(
+        "unknown-column",
+        f"there is no column `{name.text}` in `{schema.name}`",
+        name.span,
+        "not in the schema",
+        did_you_mean(name.text, schema.names) or f"the columns are {listed(schema.names)}",
+    )
+
+
+def unknown_category(column: Category, text: str, span: Span) -> Diagnostic:
+    """A value its column does not have."""
+    near = did_you_mean(text.strip("\"'"), column.categories)
+    return Diagnostic(
+        "unknown-category",
+        f"the column `{column.name}` has no value {text if text[:1] in '`' else f'`{text}`'}",
+        span,
+        "not a category",
+        near or f"its values are {listed(column.categories)}",
+    )
+
+
+def ambiguous_name(text: str, found: tuple[str, ...], span: Span) -> Diagnostic:
+    """A bare name that fits several names in the schema."""
+    return Diagnostic(
+        "ambiguous-name",
+        f"`{text}` can mean {listed(found)}",
+        span,
+        "which one?",
+        f"write the exact name in quotes, e.g. {printer.expression(syntax.Text(found[0]))}",
+    )
+
+
+def type_mismatch(title: str, span: Span, label: str = "", help: str | None = None) -> Diagnostic:
+    """Something of a type that does not fit there."""
+    return Diagnostic("type-mismatch", title, span, label, help)

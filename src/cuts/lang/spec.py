@@ -1,0 +1,367 @@
+"""A program bound to a schema: names resolved, values typed, every command on its level.
+
+Readings (`cuts.read`), the logic and the plan all start from these nodes. A predicate is about one row, a quantity is
+a number (of a row when it holds columns, of the table when it holds statistics), a goal is about the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, TypeAlias, assert_never
+
+from cuts.data.schema import Schema
+from cuts.lang.syntax import CompareOp, Program
+from cuts.text.source import Span
+
+Mode = Literal["repair", "condition"]
+Direction = Literal["MINIMIZE", "MAXIMIZE"]
+
+
+class Level(Enum):
+    """What a command is about."""
+
+    ROW = "ROW"
+    TABLE = "TABLE"
+    MODEL = "MODEL"
+    PRIVACY = "PRIVACY"
+
+
+# --- predicates: about one row; two-valued, a comparison with a missing value is false
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Holds on every row, or on none."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InSet:
+    """The value of a category column is present and one of `values` (or, `negated`, none of them)."""
+
+    column: str
+    values: frozenset[str]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A sum of coefficients times numeric columns, in schema order, none zero."""
+
+    terms: tuple[tuple[str, float], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns in the sum."""
+        return tuple(name for name, _ in self.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearCompare:
+    """All columns of `form` are present and `form op bound`."""
+
+    form: Linear
+    op: CompareOp
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The column has no value in this row."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """`inner` does not hold."""
+
+    inner: Pred
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts hold."""
+
+    parts: tuple[Pred, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least one part holds."""
+
+    parts: tuple[Pred, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Implies:
+    """Where `left` holds, `right` holds."""
+
+    left: Pred
+    right: Pred
+
+
+Pred: TypeAlias = Truth | InSet | LinearCompare | Missing | Not | And | Or | Implies
+
+
+# --- quantities: numbers of a row or of the table
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValue:
+    """The value of a column; a category counts as its position."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A function of `vocab.functions` on other quantities."""
+
+    function: str
+    args: tuple[Quantity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic of the rows where `given` holds; `args` are quantities, conditions or columns, as it asks."""
+
+    name: str
+    args: tuple[Quantity | Pred, ...]
+    given: Pred | None = None
+    levels: tuple[float, ...] = ()
+
+
+Quantity: TypeAlias = Const | ColumnValue | Apply | Statistic
+
+
+# --- goals: about the table
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Two numbers of the table compared, `tolerance` apart at most."""
+
+    left: Quantity
+    op: CompareOp
+    right: Quantity
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The column's values have these shares; the rest, if `rest`, keeps its proportions in what is left."""
+
+    column: str
+    shares: tuple[tuple[str, float], ...]
+    rest: bool
+    given: Pred | None
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """All goals are met."""
+
+    parts: tuple[Goal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one goal is met."""
+
+    parts: tuple[Goal, ...]
+
+
+Goal: TypeAlias = Relation | Spread | AllOf | AnyOf
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOf:
+    """A measure of classifiers that predict `target` from `features`."""
+
+    name: str
+    target: str
+    features: tuple[str, ...]
+    protected: tuple[str, ...] = ()
+    desired: str | None = None
+    learner: tuple[tuple[str, float], ...] = ()
+
+
+# --- commands
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a command came from: its number and line (from 1), its place, its canonical text."""
+
+    number: int
+    line: int
+    span: Span
+    body_span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowRule:
+    """Every row satisfies `pred`."""
+
+    pred: Pred
+    origin: Origin
+    mode: Mode = "repair"
+    method: str | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableGoal:
+    """The table meets `goal`."""
+
+    goal: Goal
+    origin: Origin
+    method: str | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableAim:
+    """A number of the table is pushed as far as `budget` (a share of utility) allows."""
+
+    direction: Direction
+    value: Quantity
+    origin: Origin
+    budget: float
+    method: str | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelGoal:
+    """A measure of classifiers trained on the table stays within a bound."""
+
+    measure: MeasureOf
+    op: CompareOp
+    bound: float
+    tolerance: float
+    origin: Origin
+    method: str | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAim:
+    """A measure of classifiers trained on the table is pushed as far as `budget` allows."""
+
+    direction: Direction
+    measure: MeasureOf
+    origin: Origin
+    budget: float
+    method: str | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """The whole release is (epsilon, delta) differentially private."""
+
+    epsilon: float
+    delta: float
+    origin: Origin
+    max_rows_per_person: int = 1
+    domain_budget: float | None = None
+
+
+Bound: TypeAlias = RowRule | TableGoal | TableAim | ModelGoal | ModelAim | Privacy
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A program bound to a schema."""
+
+    schema: Schema
+    commands: tuple[Bound, ...]
+    program: Program = field(compare=False, repr=False)
+
+    @property
+    def rules(self) -> tuple[RowRule, ...]:
+        """The row rules."""
+        return tuple(c for c in self.commands if isinstance(c, RowRule))
+
+    @property
+    def privacy(self) -> Privacy | None:
+        """The privacy command, if there is one."""
+        return next((c for c in self.commands if isinstance(c, Privacy)), None)
+
+
+def level(command: Bound) -> Level:
+    """What a bound command is about."""
+    match command:
+        case RowRule():
+            return Level.ROW
+        case TableGoal() | TableAim():
+            return Level.TABLE
+        case ModelGoal() | ModelAim():
+            return Level.MODEL
+        case Privacy():
+            return Level.PRIVACY
+        case _:
+            assert_never(command)
+
+
+def columns_of(node: Pred | Quantity | Goal) -> frozenset[str]:
+    """The columns a node mentions."""
+    match node:
+        case Truth() | Const():
+            return frozenset()
+        case InSet(column) | Missing(column) | ColumnValue(column):
+            return frozenset({column})
+        case LinearCompare(form):
+            return frozenset(form.columns)
+        case Not(inner):
+            return columns_of(inner)
+        case And(parts) | Or(parts):
+            return frozenset().union(*map(columns_of, parts))
+        case Implies(left, right):
+            return columns_of(left) | columns_of(right)
+        case Apply(_, args):
+            return frozenset().union(*map(columns_of, args))
+        case Statistic(_, args, given):
+            return frozenset().union(*map(columns_of, args), columns_of(given) if given is not None else ())
+        case Relation(left, _, right):
+            return columns_of(left) | columns_of(right)
+        case Spread(column, _, _, given):
+            return frozenset({column}) | (columns_of(given) if given is not None else frozenset())
+        case AllOf(parts) | AnyOf(parts):
+            return frozenset().union(*map(columns_of, parts))
+        case _:
+            assert_never(node)
+
+
+def statistics_of(node: Quantity | Goal) -> Iterator[Statistic]:
+    """The statistics a node is made of, left to right."""
+    match node:
+        case Statistic():
+            yield node
+        case Apply(_, args):
+            for arg in args:
+                yield from statistics_of(arg)
+        case Relation(left, _, right):
+            yield from statistics_of(left)
+            yield from statistics_of(right)
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from statistics_of(part)
+        case Const() | ColumnValue() | Spread():
+            return
+        case _:
+            assert_never(node)

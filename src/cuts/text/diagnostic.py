@@ -1,0 +1,104 @@
+"""Errors and warnings as data: what is wrong, where, what to do.
+
+How they look on a terminal or as JSON is `text/render.py`; what each code means is its page, `cuts explain CODE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from cuts.text.source import Source, Span
+
+Severity = Literal["error", "warning"]
+
+AT_FAULT, USAGE, INFEASIBLE, PRIVACY = 1, 2, 3, 5  # exit codes
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A further place that belongs to a diagnostic, with what to see there."""
+
+    span: Span
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem: a stable code, a sentence without full stop, a place, and a help that works when pasted."""
+
+    code: str
+    title: str
+    span: Span | None = None
+    label: str = ""
+    help: str | None = None
+    notes: tuple[Note, ...] = ()
+    severity: Severity = "error"
+    exit_code: int = AT_FAULT
+
+
+class CutsError(Exception):
+    """The program, the data or the call is at fault; `diagnostics` says how, all at once."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], source: Source | None = None) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+        super().__init__("; ".join(f"{d.code}: {d.title}" for d in self.diagnostics if d.severity == "error"))
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the whole; see `exit_code`."""
+        return exit_code(self.diagnostics)
+
+
+def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
+    """0 without errors; 1 as soon as one error is an ordinary one; else what the errors agree on.
+
+    >>> exit_code([Diagnostic("contradiction", "", exit_code=INFEASIBLE)])
+    3
+    """
+    codes = [d.exit_code for d in diagnostics if d.severity == "error"]
+    return 0 if not codes else min(codes)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether one of them is an error, not a warning."""
+    return any(d.severity == "error" for d in diagnostics)
+
+
+def usage_error(code: str, title: str, help: str | None = None) -> CutsError:
+    """A call that cannot be served: a missing file, an unreadable table."""
+    return CutsError([Diagnostic(code, title, help=help, exit_code=USAGE)])
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `word`, ignoring case, or nothing when none is near.
+
+    >>> nearest("Femal", ["Male", "Female"])
+    'Female'
+    """
+    folded = {candidate.casefold(): candidate for candidate in candidates}
+    found = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[found[0]] if found else None
+
+
+def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
+    """A help naming the nearest candidate, or nothing when none is near.
+
+    >>> did_you_mean("agee", ["age", "sex"])
+    'did you mean `age`?'
+    """
+    found = nearest(word, candidates)
+    return None if found is None else f"did you mean `{found}`?"
+
+
+def listed(words: Sequence[str], *, most: int = 8) -> str:
+    """The words in backticks, joined by commas, cut after `most`.
+
+    >>> listed(["a", "b", "c"], most=2)
+    '`a`, `b` and 1 more'
+    """
+    shown = ", ".join(f"`{word}`" for word in words[:most])
+    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"

@@ -1,0 +1,1 @@
+"""What the language can name: statistics of a table, measures of classifiers, functions of numbers."""

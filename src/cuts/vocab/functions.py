@@ -1,0 +1,106 @@
+"""Functions of numbers, inside statistics and between them: arithmetic, `min`, `max`, `abs`, `sqrt`, `log`, `exp`.
+
+One entry holds every reading of a function. Where a function is undefined (division by zero, logarithm of a negative
+number) its value is missing, in every reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, inf, log, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuts.vocab.interval import EVERYTHING, Interval
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function: how many arguments it takes, its value on arrays, its SQL text, what it can reach."""
+
+    name: str
+    least: int
+    most: int | None
+    apply: Callable[..., Floats]
+    sql: str
+    reach: Callable[..., Interval]
+
+    def text(self, args: list[str]) -> str:
+        """The SQL of this function on arguments already in SQL."""
+        return self.sql.format(*args, all=", ".join(args))
+
+
+def _divide(a: Floats, b: Floats) -> Floats:
+    return np.asarray(a) / np.where(np.asarray(b) == 0, np.nan, b)
+
+
+def _log(a: Floats) -> Floats:
+    return np.log(np.where(np.asarray(a) > 0, a, np.nan))
+
+
+def _sqrt(a: Floats) -> Floats:
+    return np.sqrt(np.where(np.asarray(a) >= 0, a, np.nan))
+
+
+def _least(*args: Floats) -> Floats:
+    return np.minimum.reduce(np.broadcast_arrays(*args))  # type: ignore[no-any-return]
+
+
+def _greatest(*args: Floats) -> Floats:
+    return np.maximum.reduce(np.broadcast_arrays(*args))  # type: ignore[no-any-return]
+
+
+def _abs_reach(a: Interval) -> Interval:
+    largest = max(abs(a.low), abs(a.high))
+    return Interval(0.0 if a.low <= 0 <= a.high else min(abs(a.low), abs(a.high)), largest)
+
+
+def _log_reach(a: Interval) -> Interval:
+    return Interval(log(a.low) if a.low > 0 else -inf, log(a.high) if 0 < a.high < inf else inf)
+
+
+def _sqrt_reach(a: Interval) -> Interval:
+    return Interval(sqrt(max(a.low, 0.0)), sqrt(a.high) if 0 <= a.high < inf else inf)
+
+
+def _exp_reach(a: Interval) -> Interval:
+    return Interval(exp(a.low) if a.low < 700 else inf, exp(a.high) if a.high < 700 else inf)
+
+
+FUNCTIONS: dict[str, Function] = {
+    f.name: f
+    for f in (
+        Function("+", 2, 2, np.add, "({0} + {1})", Interval.__add__),
+        Function("-", 2, 2, np.subtract, "({0} - {1})", Interval.__sub__),
+        Function("*", 2, 2, np.multiply, "({0} * {1})", Interval.__mul__),
+        Function("/", 2, 2, _divide, "({0} / NULLIF({1}, 0))", Interval.__truediv__),
+        Function("negate", 1, 1, np.negative, "(-{0})", Interval.__neg__),
+        Function(
+            "min",
+            2,
+            None,
+            _least,
+            "LEAST({all})",
+            lambda *a: Interval(min(i.low for i in a), min(i.high for i in a)),
+        ),
+        Function(
+            "max",
+            2,
+            None,
+            _greatest,
+            "GREATEST({all})",
+            lambda *a: Interval(max(i.low for i in a), max(i.high for i in a)),
+        ),
+        Function("abs", 1, 1, np.abs, "ABS({0})", _abs_reach),
+        Function("sqrt", 1, 1, _sqrt, "(CASE WHEN {0} >= 0 THEN SQRT({0}) END)", _sqrt_reach),
+        Function("log", 1, 1, _log, "(CASE WHEN {0} > 0 THEN LN({0}) END)", _log_reach),
+        Function("exp", 1, 1, np.exp, "EXP({0})", _exp_reach),
+    )
+}
+NAMED_FUNCTIONS = tuple(name for name in FUNCTIONS if name.isalpha() and name != "negate")
+
+__all__ = ["EVERYTHING", "FUNCTIONS", "NAMED_FUNCTIONS", "Floats", "Function"]

@@ -1,0 +1,52 @@
+"""Closed intervals of numbers, to bound what an expression can reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """All numbers from `low` to `high`.
+
+    >>> Interval(0, 2) * Interval(-1, 3)
+    Interval(low=-2, high=6)
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise ValueError(f"no interval from {self.low} to {self.high}")
+
+    @property
+    def width(self) -> float:
+        """Length of the interval."""
+        return self.high - self.low
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low)
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: Interval) -> Interval:
+        return self + -other
+
+    def __mul__(self, other: Interval) -> Interval:
+        ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Interval(min(ends), max(ends))
+
+    def __truediv__(self, other: Interval) -> Interval:
+        if other.low <= 0 <= other.high:
+            return EVERYTHING
+        return self * Interval(1 / other.high, 1 / other.low)
+
+
+def _times(a: float, b: float) -> float:
+    return 0.0 if a == 0 or b == 0 else a * b  # 0 * inf is 0 here: the factor 0 is attained
+
+
+EVERYTHING = Interval(-inf, inf)

@@ -1,0 +1,1 @@
+"""The measures of the language: numbers of classifiers trained on the table."""

@@ -1,0 +1,53 @@
+"""Every name the language knows, and its canonical spelling."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from importlib.metadata import entry_points
+
+from cuts.vocab.functions import NAMED_FUNCTIONS
+from cuts.vocab.registry import MEASURES, STATISTICS, Measure, Statistic
+
+DEPRECATED = {"DOWNSTREAM_ACCUARCY": "DOWNSTREAM_ACCURACY"}
+DISTRIBUTION = "DIST"  # compared with shares, not with a number, so it has no formula of its own
+
+
+@cache
+def statistics() -> dict[str, Statistic]:
+    """All statistics by name."""
+    _load()
+    return STATISTICS
+
+
+@cache
+def measures() -> dict[str, Measure]:
+    """All measures by name."""
+    _load()
+    return MEASURES
+
+
+def canonical(name: str) -> str:
+    """The spelling `cuts fmt` prints; a name we do not know stays as it is.
+
+    >>> canonical("Var"), canonical("MAX"), canonical("DOWNSTREAM_ACCUARCY"), canonical("foo")
+    ('VAR', 'max', 'DOWNSTREAM_ACCURACY', 'foo')
+    """
+    upper = name.upper()
+    if upper in DEPRECATED:
+        return DEPRECATED[upper]
+    if upper in statistics() or upper in measures() or upper == DISTRIBUTION:
+        return upper
+    return name.lower() if name.lower() in NAMED_FUNCTIONS else name
+
+
+@cache
+def _load() -> None:
+    from cuts.vocab import measures, statistics
+
+    for package in (statistics, measures):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    for entry in entry_points(group="cuts.vocabulary"):
+        entry.load()
