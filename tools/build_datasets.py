@@ -46,7 +46,7 @@ ADULT: dict[str, str | None] = {
     "Yugoslavia El_Salvador Trinadad&Tobago Peru Hong Holand_Netherlands",
     "salary": ">50K <=50K",
 }
-GERMAN: dict[str, int | None] = {    # number of categories of a coded column; None is a number
+GERMAN: dict[str, int | None] = {  # number of categories of a coded column; None is a number
     **{"A1": 4, "A2": None, "A3": 5, "A4": 11, "A5": None, "A6": 5, "A7": 5, "A8": None, "A9": 5, "A10": 3},
     **{"A11": None, "A12": 4, "A13": None, "A14": 3, "A15": 3, "A16": None, "A17": 4, "A18": None, "A19": 2, "A20": 2},
 }
@@ -121,10 +121,7 @@ def write(
     (OUT / f"{name}.toml").write_text(render_toml(schema))
     for split, data in splits.items():
         table = pa.table(
-            {
-                column: pa.array(values, pa.string() if kinds[column] else pa.int64())
-                for column, values in data.items()
-            }
+            {column: pa.array(values, pa.string() if kinds[column] else pa.int64()) for column, values in data.items()}
         )
         path = OUT / f"{name}-{split}.parquet"
         pq.write_table(table, path, compression="zstd", compression_level=19)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.schema import Category, Column, Integer, Schema
-from cuts.data.table import Table
+from cuts.data.table import Bools, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
 
@@ -49,18 +49,20 @@ def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
     return tuple(found)
 
 
-def outside_domain(typed: Table, column: Column) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def outside_domain(typed: Table, column: Column) -> Bools:
     """Where a conformed column has a value its schema does not allow; a missing value is not one."""
-    present = ~typed.missing(column.name)
+    present: Bools = ~typed.missing(column.name)
     if isinstance(column, Category):
         known = pc.is_in(typed.column(column.name), value_set=pa.array(column.categories, pa.string()))
-        return present & ~np.asarray(known.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)
+        listed: Bools = np.asarray(known.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return present & ~listed
     values = typed.numbers(column.name)
     with np.errstate(invalid="ignore"):
         outside = (values < column.low) | (values > column.high)
         if isinstance(column, Integer):
             outside |= values != np.floor(values)
-    return present & outside
+    wrong: Bools = present & outside
+    return wrong
 
 
 def _check_column(typed: Table, column: Column) -> list[Diagnostic]:
@@ -151,7 +153,7 @@ def outside_schema(column: Column, count: int, row: int, value: object) -> Diagn
         allowed = f"{whole}from {column.low} to {column.high}"
     return Diagnostic(
         "outside-schema",
-        f"the column `{column.name}` has {count} values outside the schema, the first in row {row + 1}: {value!r} is not"
-        f" {allowed}",
+        f"the column `{column.name}` has {count} values outside the schema, "
+        f"the first in row {row + 1}: {value!r} is not {allowed}",
         help="correct the table, or widen the column in the schema",
     )

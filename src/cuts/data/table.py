@@ -117,3 +117,23 @@ def _reason(error: Exception) -> str:
         where = f"row {ragged[1]} " if ragged[1] else "a row "
         return f"{where}has {ragged[3]} cells instead of {ragged[2]}"
     return text.split(": '")[0][:200]
+
+
+def write_table(table: Table, path: Path) -> None:
+    """Write the whole table to a `.csv` or `.parquet` file, or nothing: a temporary file is renamed."""
+    from pyarrow import csv
+    from pyarrow import parquet as pq
+
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise usage_error("unwritable-file", f"{path} has no known ending", "tables are .csv or .parquet files")
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        if path.suffix.lower() == ".csv":
+            csv.write_csv(table.arrow, temporary, csv.WriteOptions(quoting_style="needed"))
+        else:
+            pq.write_table(table.arrow, temporary, compression="zstd")
+        temporary.replace(path)
+    except OSError as error:
+        raise usage_error("unwritable-file", f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Literal
 
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.table import Table, read_table
+from cuts.data.table import Table, read_table, write_table
 
 Split = Literal["train", "test"]
 
@@ -49,3 +50,8 @@ def load(dataset: Dataset, split: Split = "train") -> Table:
     """The rows of an embedded table."""
     with as_file(files("cuts.datasets").joinpath(f"{dataset.name}-{split}.parquet")) as path:
         return read_table(path)
+
+
+def export(dataset: Dataset, path: Path, split: Split = "train") -> None:
+    """Write the rows of an embedded table to a `.csv` or `.parquet` file."""
+    write_table(load(dataset, split), path)

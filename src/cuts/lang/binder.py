@@ -85,7 +85,11 @@ class _Binder:
         self.command = command
         self.scope = scope
         line, _ = program.source.place(command.span.start)
-        self.origin = Origin(number, line, command.span, command.body.span, printer.command(command))
+        condition = command.body.left.span if isinstance(command.body, syntax.Implies) else None
+        body = printer.expression(command.body)
+        title = body if command.action == "ENFORCE" else f"{command.action}: {body}"
+        text = printer.command(command)
+        self.origin = Origin(number, line, command.span, command.body.span, text, title, condition)
         self.before = len(scope.found)
 
     def bound(self) -> Bound | None:

@@ -66,6 +66,16 @@ def name(text: str, *, quoted: bool = False) -> str:
     return text if plain and not quoted else f"`{text}`"
 
 
+def value(text: str) -> str:
+    """A category as it must be written: bare where that is possible, else in quotes.
+
+    >>> value("Male"), value(">50K")
+    ('Male', '">50K"')
+    """
+    written = name(text)
+    return written if written == text else _value(syntax.Text(text))
+
+
 def command(node: Command) -> str:
     """The command on one line, without its `;`."""
     return " ".join(part.strip() for part in _statement(node, wide=True))

@@ -100,12 +100,13 @@ def _as_category_column(expr: syntax.Expr, scope: Scope) -> Category | None:
 
 def _with_category(column: Category, op: CompareOp, value: syntax.Value, scope: Scope) -> Pred | None:
     if op in ("<", "<=", ">", ">=") and not column.ordered:
+        values = [printer.value(category) for category in column.categories[:2]]
         scope.add(
             type_mismatch(
                 f"the values of `{column.name}` have no order",
                 value.span,
                 f"`{op}` needs an ordered column",
-                f"list the values, e.g. {printer.name(column.name)} IN {{{printer.expression(value)}}}, "
+                f"list the values, e.g. `{printer.name(column.name)} IN {{{', '.join(values)}}}`, "
                 "or declare the column `ordered = true` in the schema",
             )
         )
@@ -323,8 +324,7 @@ def _not_a_number(column: Category, at: syntax.Name) -> Diagnostic:
         f"`{column.name}` holds categories, not numbers",
         at.span,
         "a category column",
-        f"compare it with one of its values, e.g. {printer.name(column.name)} == "
-        f"{printer.expression(syntax.Text(column.categories[0]))}",
+        f"compare it with a value, e.g. `{printer.name(column.name)} == {printer.value(column.categories[0])}`",
     )
 
 

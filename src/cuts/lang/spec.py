@@ -203,13 +203,16 @@ class MeasureOf:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a command came from: its number and line (from 1), its place, its canonical text."""
+    """Where a command came from: its number and line (from 1), its place and its parts', its canonical text,
+    and the same in short."""
 
     number: int
     line: int
     span: Span
     body_span: Span
     text: str
+    title: str
+    antecedent_span: Span | None = None
 
 
 @dataclass(frozen=True, slots=True)

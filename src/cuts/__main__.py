@@ -1,0 +1,5 @@
+"""`python -m cuts`."""
+
+from cuts.cli import main
+
+main()

@@ -1,0 +1,314 @@
+"""The command line: results on stdout, talk on stderr, `--format json` for machines.
+
+Exit codes: 0 ok, 1 the program, the data or a verification is at fault, 2 usage, 3 contradiction or target out of
+reach, 5 privacy refused.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuts import __version__, datasets, pages, pipeline, plan
+from cuts.assess import render as verdicts
+from cuts.assess.verify import holds
+from cuts.data.conform import check_table
+from cuts.data.infer import infer_schema
+from cuts.data.schema import as_data
+from cuts.data.schema_file import read_schema, render_toml
+from cuts.lang.parser import parse_source
+from cuts.lang.printer import render
+from cuts.lang.syntax import Program
+from cuts.text import render as diagnostics
+from cuts.text.columns import align
+from cuts.text.diagnostic import CutsError, Diagnostic, exit_code, usage_error
+from cuts.text.files import read_text, write_text
+from cuts.text.source import Source
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    text = "text"
+    json = "json"
+
+
+class SchemaFormat(StrEnum):
+    """How a schema is written."""
+
+    toml = "toml"
+    json = "json"
+
+
+class Split(StrEnum):
+    """Part of an embedded table."""
+
+    train = "train"
+    test = "test"
+
+
+ProgramPath = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A .cuts file.", show_default=False)]
+SchemaOption = Annotated[Path | None, typer.Option("--schema", help="A schema, .toml or .json.", show_default=False)]
+DataOption = Annotated[str | None, typer.Option("--data", help="The real table, .csv or .parquet.", show_default=False)]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Fill the placeholder <NAME>.", show_default=False),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+
+app = typer.Typer(
+    help="Customizable synthetic tabular data: a program says what the table must be.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+schema_app = typer.Typer(help="Write a schema, or check a table against one.", no_args_is_help=True)
+app.add_typer(schema_app, name="schema")
+
+
+def main() -> None:
+    """Run the command line; a problem with the input is a message and an exit code, never a traceback."""
+    try:
+        app()
+    except CutsError as error:
+        print(diagnostics.as_text(error.diagnostics, error.source), file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader of our output left
+        sys.stderr.close()
+        sys.exit(0)
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        print(f"cuts {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def check(
+    program: ProgramPath,
+    data: DataOption = None,
+    schema: SchemaOption = None,
+    set_: SetOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Find every mistake and contradiction in a program before any training.
+
+    Example: cuts check fair.cuts --set tol=0.01
+    """
+    values = _values(set_)
+    found, parsed = _checked(program, data, schema, values)
+    if format is Format.json:
+        _print_json({"ok": found.exit_code == 0, "diagnostics": diagnostics.as_data(found.diagnostics, parsed.source)})
+    else:
+        if found.diagnostics:
+            print(diagnostics.as_text(found.diagnostics, parsed.source), end="\n\n")
+        print(_summary(found))
+    raise typer.Exit(found.exit_code)
+
+
+@app.command()
+def fmt(
+    program: ProgramPath,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit 1 if something would change.")] = False,
+) -> None:
+    """Rewrite a program in its one canonical spelling; `-` reads stdin and writes stdout.
+
+    Example: cuts fmt fair.cuts --check
+    """
+    if str(program) == "-":
+        source = Source("stdin", sys.stdin.read())
+        print(render(parse_source(source)), end="")
+        return
+    text = read_text(program, "program")
+    canonical = render(parse_source(Source(str(program), text)))
+    if canonical == text:
+        _say(f"{program} is in canonical form")
+    elif check:
+        _say(f"{program} is not in canonical form: run `cuts fmt {program}`")
+        raise typer.Exit(1)
+    else:
+        write_text(program, canonical)
+        _say(f"{program} rewritten")
+
+
+@app.command("plan")
+def plan_command(
+    program: ProgramPath,
+    data: DataOption = None,
+    schema: SchemaOption = None,
+    set_: SetOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Show what is promised for each command and how it will be met.
+
+    Example: cuts plan fair.cuts
+    """
+    found, parsed = _checked(program, data, schema, _values(set_))
+    if found.spec is None or found.exit_code:
+        raise CutsError(found.diagnostics, parsed.source)
+    made = plan.plan(found.spec)
+    if format is Format.json:
+        _print_json(plan.as_data(made))
+    else:
+        print(plan.as_text(made))
+
+
+@app.command()
+def explain(
+    code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="A code, e.g. unknown-column.")] = None,
+) -> None:
+    """Print the page of a diagnostic's code; without one, list all codes.
+
+    Example: cuts explain unknown-column
+    """
+    print(pages.page(code) if code is not None else "\n".join(pages.codes()), end="" if code is not None else "\n")
+
+
+@app.command()
+def verify(
+    program: ProgramPath,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file, or `adult:test`.")],
+    schema: SchemaOption = None,
+    set_: SetOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Give a verdict for every command of a program on a table.
+
+    Example: cuts verify fair.cuts synthetic.csv
+    """
+    parsed = pipeline.read_program(program)
+    rows = pipeline.open_table(table)
+    known = pipeline.find_schema(parsed, schema=schema, table=rows)
+    outcome = pipeline.verify(parsed, known, rows, values=_values(set_))
+    if format is Format.json:
+        _print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})
+    else:
+        print(verdicts.as_text(outcome))
+    raise typer.Exit(0 if holds(outcome) else 1)
+
+
+@app.command("datasets")
+def datasets_command(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Write this one to a file.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .csv or .parquet file.")] = None,
+    split: Annotated[Split, typer.Option("--split", help="Which rows.")] = Split.train,
+) -> None:
+    """List the embedded tables, or write one to a file.
+
+    Example: cuts datasets adult -o adult.csv
+    """
+    if name is None:
+        rows = [[d.name, f"{d.train:,}", f"{d.test:,}", d.licence, d.title] for d in datasets.DATASETS]
+        print(align(["name", "train", "test", "licence", "about"], rows, right=[1, 2]))
+        return
+    found = datasets.find(name)
+    if found is None or output is None:
+        what = f"there is no embedded table `{name}`" if found is None else "a file to write to is needed"
+        raise usage_error("unknown-data", what, "e.g. `cuts datasets adult -o adult.csv`")
+    datasets.export(found, output, "test" if split is Split.test else "train")
+    _say(f"{output} written")
+
+
+@schema_app.command("infer")
+def schema_infer(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write there instead of stdout.")] = None,
+    label: Annotated[str | None, typer.Option("--label", help="The column to predict.")] = None,
+    protected: Annotated[list[str] | None, typer.Option("--protected", help="A column to be fair to.")] = None,
+    format: Annotated[SchemaFormat, typer.Option("--format", help="How to write it.")] = SchemaFormat.toml,
+) -> None:
+    """Write the schema a table follows, to be reviewed and kept.
+
+    Example: cuts schema infer people.csv --label salary -o people.toml
+    """
+    rows = pipeline.open_table(table)
+    schema = infer_schema(rows, Path(table).name.split(".")[0], label, tuple(protected or ()))
+    as_json = format is SchemaFormat.json or (output is not None and output.suffix.lower() == ".json")
+    text = json.dumps(as_data(schema), indent=2, ensure_ascii=False) + "\n" if as_json else render_toml(schema)
+    if output is None:
+        print(text, end="")
+    else:
+        write_text(output, text)
+        _say(f"{output} written: {len(schema.columns)} columns")
+
+
+@schema_app.command("check")
+def schema_check(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A .toml or .json schema.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],
+    format: FormatOption = Format.text,
+) -> None:
+    """Check that a table follows a schema.
+
+    Example: cuts schema check people.toml people.csv
+    """
+    known = read_schema(schema)
+    rows = pipeline.open_table(table)
+    found = check_table(rows, known)
+    if format is Format.json:
+        _print_json({"ok": exit_code(found) == 0, "diagnostics": diagnostics.as_data(found)})
+    else:
+        if found:
+            print(diagnostics.as_text(found), end="\n\n")
+        print(f"{'ok' if exit_code(found) == 0 else 'not ok'}: {rows.rows:,} rows, {_counts(found)}")
+    raise typer.Exit(exit_code(found))
+
+
+# --- shared steps
+
+
+def _checked(
+    path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]
+) -> tuple[pipeline.Checked, Program]:
+    try:
+        parsed = pipeline.read_program(path)
+        table = pipeline.open_table(data) if data is not None else None
+        known = pipeline.find_schema(parsed, schema=schema, table=table)
+    except CutsError as error:
+        if error.exit_code == 2 or error.source is None:
+            raise
+        return pipeline.Checked(Program("", (), error.source), None, error.diagnostics), Program("", (), error.source)
+    return pipeline.check(parsed, known, table=table, values=values), parsed
+
+
+def _summary(found: pipeline.Checked) -> str:
+    if found.exit_code:
+        return f"not ok: {_counts(found.diagnostics)}"
+    count = len(found.program.commands)
+    return f"ok: {count} {'command' if count == 1 else 'commands'}, {_counts(found.diagnostics)}"
+
+
+def _counts(found: Sequence[Diagnostic]) -> str:
+    errors = sum(d.severity == "error" for d in found)
+    warnings = len(found) - errors
+    named = [(errors, "error"), (warnings, "warning")]
+    return ", ".join(f"{n} {word}{'s' if n != 1 else ''}" for n, word in named if n) or "no warnings"
+
+
+def _values(given: list[str] | None) -> dict[str, str | float]:
+    values: dict[str, str | float] = {}
+    for item in given or []:
+        name, sign, value = item.partition("=")
+        if not sign or not name:
+            raise usage_error("bad-setting", f"`{item}` is not NAME=VALUE", "e.g. `--set tol=0.01`")
+        values[name] = value
+    return values
+
+
+def _print_json(data: Any) -> None:
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

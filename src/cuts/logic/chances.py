@@ -1,0 +1,142 @@
+"""What a diagram knows about a product distribution: the probability of the rules, the distribution given them, rows.
+
+Distributions are a mapping from variables to arrays (K, bins), one row for each of K components; all results are exact
+and in float64, so a probability of 1e-18 is not 0. The same code runs on numpy arrays and on torch tensors, where
+`probability` and `condition` can be differentiated. A rule about a sum of columns needs a distribution of that sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cuts.data.codec import IntArray
+from cuts.logic.core import Variable
+from cuts.logic.diagram import YES, Diagram, Part
+from cuts.vocab.arrays import add_rows, double, like
+
+Distributions = Mapping[Variable, Any]  # variable -> (K, bins), numpy or torch
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One level of a part: `children[s, c]` is the state in the next layer after class `c` in state `s`.
+
+    Every path visits every layer: a variable the reduced diagram skips is asked all the same and all its classes lead
+    on. Without that its distribution given the rules could not be read off.
+    """
+
+    variable: Variable
+    classes: IntArray
+    members: np.ndarray[tuple[int, int], np.dtype[np.float64]]  # (bins, classes), 1 where a bin is in a class
+    children: IntArray  # (states, classes)
+
+
+def probability(diagram: Diagram, dists: Distributions) -> Any:
+    """Probability of the rules under each component, (K,)."""
+    total = None
+    for part in diagram.parts:
+        layers, ends = _layers(part)
+        held = _upward(layers, ends, _class_chances(layers, dists))[0][0]
+        total = held if total is None else total * held
+    return total if total is not None else 1.0 + 0.0 * double(next(iter(dists.values())))[:, 0]
+
+
+def condition(diagram: Diagram, dists: Distributions) -> dict[Variable, Any]:
+    """Each variable's distribution given the rules, (K, bins); zero in components where the rules cannot hold.
+
+    Variables no rule is about are as they were.
+    """
+    given: dict[Variable, Any] = {variable: double(p) for variable, p in dists.items()}
+    for part in diagram.parts:
+        layers, ends = _layers(part)
+        chances = _class_chances(layers, dists)
+        below = _upward(layers, ends, chances)
+        total = below[0][0]
+        safe = total + (total == 0) * 1.0
+        above = like(np.ones((1, 1)), total) * (0.0 * total + 1.0)  # (states, K): mass that reaches a state
+        for depth, layer in enumerate(layers):
+            chance, after = chances[depth], below[depth + 1]
+            flows = [above * chance[c] for c in range(len(chance))]
+            held = [(flow * after[layer.children[:, c]]).sum(0) / safe for c, flow in enumerate(flows)]
+            p = given[layer.variable]
+            ratio = [share / (chance[c] + (chance[c] == 0) * 1.0) for c, share in enumerate(held)]
+            given[layer.variable] = p * sum(
+                ratio[c][:, None] * like(layer.members[:, c], p)[None, :] for c in range(len(ratio))
+            )
+            above = sum(add_rows(len(after), layer.children[:, c], flow) for c, flow in enumerate(flows))
+    return given
+
+
+def draw(
+    diagram: Diagram, dists: Distributions, components: IntArray, rng: np.random.Generator
+) -> dict[Variable, IntArray]:
+    """A bin for every variable of the rules and every row, exactly from the row's component given the rules."""
+    rows: dict[Variable, IntArray] = {}
+    for part in diagram.parts:
+        layers, ends = _layers(part)
+        chances = _class_chances(layers, dists)
+        below = _upward(layers, ends, chances)
+        if not (below[0][0][components] > 0).all():
+            raise ValueError("a row was asked of a component in which the rules cannot hold")
+        state = np.zeros(len(components), dtype=np.int64)
+        for depth, layer in enumerate(layers):
+            chance, after = np.stack(chances[depth]), below[depth + 1]
+            children = layer.children[state]  # (n, classes)
+            weights = chance[:, components].T * after[children, components[:, None]]  # (n, classes)
+            chosen = _choose(weights, rng)
+            bins = np.asarray(double(dists[layer.variable]))[components] * layer.members[:, chosen].T
+            rows[layer.variable] = _choose(bins, rng)
+            state = children[np.arange(len(state)), chosen]
+    return rows
+
+
+def _layers(part: Part) -> tuple[list[_Layer], IntArray]:
+    """The part level by level with skipped variables filled in, and the terminals its last states are."""
+    states = [part.root]
+    found: list[_Layer] = []
+    for level, (variable, classes) in enumerate(zip(part.variables, part.classes, strict=True)):
+        count = int(classes.max()) + 1
+        following: dict[int, int] = {}
+        children = np.empty((len(states), count), dtype=np.int64)
+        for row, number in enumerate(states):
+            node = part.nodes[number - 2] if number >= 2 else None
+            asked = node is not None and node.level == level
+            for c in range(count):
+                child = node.children[c] if asked and node is not None else number
+                children[row, c] = following.setdefault(child, len(following))
+        members = (classes[:, None] == np.arange(count)[None, :]).astype(np.float64)
+        found.append(_Layer(variable, classes, members, children))
+        states = list(following)
+    return found, np.array(states, dtype=np.int64)
+
+
+def _class_chances(layers: list[_Layer], dists: Distributions) -> list[list[Any]]:
+    """For each layer the probability of each class, (K,) each."""
+    found = []
+    for layer in layers:
+        p = double(dists[layer.variable])
+        by_class = p @ like(layer.members, p)  # (K, classes)
+        found.append([by_class[:, c] for c in range(layer.members.shape[1])])
+    return found
+
+
+def _upward(layers: list[_Layer], ends: IntArray, chances: list[list[Any]]) -> list[Any]:
+    """For each layer, and after the last, the probability that the rules hold from each state on, (states, K)."""
+    one = 1.0 + 0.0 * chances[0][0]
+    below = [like((ends == YES)[:, None], one) * one]
+    for layer, chance in zip(reversed(layers), reversed(chances), strict=True):
+        after = below[-1]
+        below.append(sum(after[layer.children[:, c]] * chance[c] for c in range(len(chance))))
+    return below[::-1]
+
+
+def _choose(weights: Any, rng: np.random.Generator) -> IntArray:
+    """One column for every row, with probability in proportion to its weight."""
+    cumulated = np.cumsum(weights, axis=1)
+    targets = rng.random(len(weights)) * cumulated[:, -1]
+    chosen: IntArray = np.minimum((cumulated <= targets[:, None]).sum(1), weights.shape[1] - 1).astype(np.int64)
+    return chosen

@@ -1,0 +1,284 @@
+"""Predicates as sets of bins.
+
+Constants become bin edges, negation is pushed to the leaves, leaves about the same variable are merged. A variable is a
+column, or a sum of columns (`age - tenure`) that some comparison is about. A set of bins is the bits of an integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import TypeAlias, assert_never
+
+import numpy as np
+
+from cuts.data.codec import CategoryBins, Codec, IntArray, after, build_codec, encode
+from cuts.data.conform import conform
+from cuts.data.schema import Category, Numeric, Schema
+from cuts.data.table import Table
+from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
+from cuts.lang.syntax import CompareOp
+
+Variable: TypeAlias = str | Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The variable's value lies in one of `bins`."""
+
+    variable: Variable
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Every part holds; none is true of everything."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one part holds; none of nothing."""
+
+    parts: tuple[Formula, ...]
+
+
+Formula: TypeAlias = Leaf | All | Some
+TRUE, FALSE = All(()), Some(())
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The bins of every variable of some predicates: the codec's for columns, intervals for sums of columns.
+
+    The bins of a sum: below its first cut, from each cut to the next, and, last, missing if a column of it can be.
+    """
+
+    codec: Codec
+    sums: Mapping[Linear, tuple[float, ...]]
+
+    def size(self, variable: Variable) -> int:
+        """Number of bins of a variable."""
+        if isinstance(variable, str):
+            return self.codec[variable].size
+        return len(self.sums[variable]) + 1 + self.can_miss(variable)
+
+    def can_miss(self, variable: Variable) -> bool:
+        """Whether a variable can be without a value."""
+        names = (variable,) if isinstance(variable, str) else variable.columns
+        return any(self.codec[name].column.missing for name in names)
+
+    def starts(self, variable: Variable) -> tuple[float, ...]:
+        """The lower edge of every bin of a numeric variable, the missing one left out."""
+        if isinstance(variable, str):
+            bins = self.codec[variable]
+            assert not isinstance(bins, CategoryBins)
+            return bins.edges
+        return (-inf, *self.sums[variable])
+
+
+def build_grid(preds: Iterable[Pred], schema: Schema, *, coarse: bool = False) -> Grid:
+    """The grid on which `preds` are decided; `coarse` leaves out the schema's own bins."""
+    cuts: dict[str, set[float]] = {}
+    sums: dict[Linear, set[float]] = {}
+    for pred in preds:
+        for leaf in comparisons(pred):
+            variable = _variable(leaf)
+            if isinstance(variable, str):
+                cuts.setdefault(variable, set()).update(_cuts(leaf, schema))
+            else:
+                sums.setdefault(variable, set()).update(_cuts(leaf, schema))
+    codec = build_codec(schema, cuts, coarse=coarse)
+    return Grid(codec, {form: tuple(sorted(edges)) for form, edges in sums.items()})
+
+
+def lower(pred: Pred, grid: Grid) -> Formula:
+    """The predicate over bins."""
+    return _lower(pred, grid, True)
+
+
+def opposite(formula: Formula, grid: Grid) -> Formula:
+    """What holds exactly where `formula` does not."""
+    match formula:
+        case Leaf(variable, bins):
+            return _leaf(variable, _everything(variable, grid) ^ bins, grid)
+        case All(parts):
+            return _some([opposite(part, grid) for part in parts], grid)
+        case Some(parts):
+            return _all([opposite(part, grid) for part in parts], grid)
+        case _:
+            assert_never(formula)
+
+
+def encode_variables(table: Table, grid: Grid) -> dict[Variable, IntArray]:
+    """The bin of every row in every variable, sums of columns included: decided on the values as written."""
+    found: dict[Variable, IntArray] = {}
+    found.update(encode(table, grid.codec))
+    if grid.sums:
+        typed = conform(table, grid.codec.schema)
+        for form, edges in grid.sums.items():
+            total = np.zeros(table.rows)
+            for name, coefficient in form.terms:
+                total = total + coefficient * typed.numbers(name)
+            places = np.searchsorted(np.array(edges), total, side="right").astype(np.int64)
+            found[form] = np.where(np.isnan(total), grid.size(form) - 1, places)
+    return found
+
+
+def leaves(formula: Formula) -> Iterator[Leaf]:
+    """The leaves of a formula, left to right."""
+    match formula:
+        case Leaf():
+            yield formula
+        case All(parts) | Some(parts):
+            for part in parts:
+                yield from leaves(part)
+        case _:
+            assert_never(formula)
+
+
+# --- cut points
+
+
+def comparisons(pred: Pred) -> Iterator[LinearCompare]:
+    """The comparisons of numbers in a predicate."""
+    match pred:
+        case LinearCompare():
+            yield pred
+        case Not(inner):
+            yield from comparisons(inner)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from comparisons(part)
+        case Implies(left, right):
+            yield from comparisons(left)
+            yield from comparisons(right)
+        case Truth() | InSet() | Missing():
+            return
+        case _:
+            assert_never(pred)
+
+
+def _variable(leaf: LinearCompare) -> Variable:
+    """A single column is itself: the binder has divided by its coefficient."""
+    return leaf.form.columns[0] if len(leaf.form.terms) == 1 else leaf.form
+
+
+def _cuts(leaf: LinearCompare, schema: Schema) -> tuple[float, ...]:
+    variable = _variable(leaf)
+    column: Numeric | None = None
+    if isinstance(variable, str):
+        found = schema[variable]
+        assert not isinstance(found, Category)
+        column = found
+    at, beyond = leaf.bound, after(column, leaf.bound)
+    match leaf.op:
+        case ">=" | "<":
+            return (at,)
+        case ">" | "<=":
+            return (beyond,)
+        case "==" | "!=":
+            return (at, beyond)
+
+
+# --- lowering
+
+
+def _lower(pred: Pred, grid: Grid, positive: bool) -> Formula:
+    match pred:
+        case Truth(value):
+            return TRUE if value == positive else FALSE
+        case InSet() | LinearCompare() | Missing():
+            variable, bins = _bins(pred, grid)
+            return _leaf(variable, bins if positive else _everything(variable, grid) ^ bins, grid)
+        case Not(inner):
+            return _lower(inner, grid, not positive)
+        case And(parts):
+            return (_all if positive else _some)([_lower(part, grid, positive) for part in parts], grid)
+        case Or(parts):
+            return (_some if positive else _all)([_lower(part, grid, positive) for part in parts], grid)
+        case Implies(left, right):
+            both = [_lower(left, grid, not positive), _lower(right, grid, positive)]
+            return (_some if positive else _all)(both, grid)
+        case _:
+            assert_never(pred)
+
+
+def _everything(variable: Variable, grid: Grid) -> int:
+    return (1 << grid.size(variable)) - 1
+
+
+def _bins(pred: InSet | LinearCompare | Missing, grid: Grid) -> tuple[Variable, int]:
+    match pred:
+        case InSet(name, values, negated):
+            column = grid.codec[name].column
+            assert isinstance(column, Category)
+            chosen = [i for i, category in enumerate(column.categories) if (category in values) != negated]
+            return name, sum(1 << i for i in chosen)
+        case Missing(name):
+            return name, (1 << (grid.size(name) - 1)) if grid.can_miss(name) else 0
+        case LinearCompare(_, op, bound):
+            variable = _variable(pred)
+            chosen = [i for i, start in enumerate(grid.starts(variable)) if _holds(start, op, bound)]
+            return variable, sum(1 << i for i in chosen)
+
+
+def _holds(start: float, op: CompareOp, bound: float) -> bool:
+    """Whether a bin satisfies a comparison: no bin straddles one, so its lower edge decides."""
+    match op:
+        case "==":
+            return start == bound
+        case "!=":
+            return start != bound
+        case "<":
+            return start < bound
+        case "<=":
+            return start <= bound
+        case ">":
+            return start > bound
+        case ">=":
+            return start >= bound
+
+
+def _leaf(variable: Variable, bins: int, grid: Grid) -> Formula:
+    if bins == 0:
+        return FALSE
+    return TRUE if bins == _everything(variable, grid) else Leaf(variable, bins)
+
+
+def _all(parts: list[Formula], grid: Grid) -> Formula:
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, All) else (part,))]
+    if FALSE in flat:
+        return FALSE
+    merged: dict[Variable, int] = {}
+    rest: list[Formula] = []
+    for part in flat:
+        if isinstance(part, Leaf):
+            merged[part.variable] = merged.get(part.variable, part.bins) & part.bins
+        elif part not in rest:
+            rest.append(part)
+    together = [_leaf(variable, bins, grid) for variable, bins in merged.items()] + rest
+    if FALSE in together:
+        return FALSE
+    kept = [part for part in together if part != TRUE]
+    return kept[0] if len(kept) == 1 else All(tuple(kept))
+
+
+def _some(parts: list[Formula], grid: Grid) -> Formula:
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, Some) else (part,))]
+    if TRUE in flat:
+        return TRUE
+    merged: dict[Variable, int] = {}
+    rest: list[Formula] = []
+    for part in flat:
+        if isinstance(part, Leaf):
+            merged[part.variable] = merged.get(part.variable, 0) | part.bins
+        elif part not in rest:
+            rest.append(part)
+    together = [_leaf(variable, bins, grid) for variable, bins in merged.items()] + rest
+    if TRUE in together:
+        return TRUE
+    kept = [part for part in together if part != FALSE]
+    return kept[0] if len(kept) == 1 else Some(tuple(kept))

@@ -1,0 +1,194 @@
+"""What the row rules mean together: contradictions, redundant commands, vacuous implications, dead categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cuts.data.schema import Category, Schema
+from cuts.data.table import Bools
+from cuts.lang.printer import name, value
+from cuts.lang.spec import Implies, RowRule
+from cuts.logic.core import FALSE, TRUE, Formula, Grid, Leaf, build_grid, lower
+from cuts.logic.diagram import Store, groups
+from cuts.logic.solve import possible, smallest
+from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note, has_errors, listed
+from cuts.text.source import Span
+
+
+def check_rules(rules: Sequence[RowRule], schema: Schema) -> tuple[Diagnostic, ...]:
+    """Everything worth saying about the rules before any training; contradictions are errors, the rest warnings."""
+    grid = build_grid([rule.pred for rule in rules], schema, coarse=True)
+    formulas = [lower(rule.pred, grid) for rule in rules]
+    found: list[Diagnostic] = []
+    for rule, formula in zip(rules, formulas, strict=True):
+        if formula == FALSE:
+            found.append(contradiction([rule]))
+        elif formula == TRUE:
+            found.append(_always_true(rule, grid))
+    linked = [number for number, formula in enumerate(formulas) if formula not in (TRUE, FALSE)]
+    for group in groups([formulas[number] for number in linked]):
+        numbers = [linked[i] for i in group]
+        found += _Group([rules[n] for n in numbers], [formulas[n] for n in numbers], grid).findings()
+    if has_errors(found):
+        found = [d for d in found if d.severity == "error"]
+    return tuple(sorted(found, key=lambda d: d.span.start if d.span is not None else 0))
+
+
+def share(held: Bools) -> float:
+    """Exact share of rows on which the rules hold.
+
+    >>> import numpy as np
+    >>> share(np.array([True, False, True, True]))
+    0.75
+    """
+    return float(held.mean()) if len(held) else 0.0
+
+
+class _Group:
+    """Rules that hang together by the columns they share."""
+
+    def __init__(self, rules: Sequence[RowRule], formulas: Sequence[Formula], grid: Grid) -> None:
+        self.rules = rules
+        self.formulas = formulas
+        self.grid = grid
+        self.antecedents = {
+            number: lower(rule.pred.left, grid) for number, rule in enumerate(rules) if isinstance(rule.pred, Implies)
+        }
+        self.store = Store(formulas, grid, also=list(self.antecedents.values()))
+        self.all = tuple(range(len(rules)))
+
+    def findings(self) -> list[Diagnostic]:
+        """Contradictions alone, or all warnings."""
+        if not self._possible(self.all):
+            conflict = smallest(self.all, lambda chosen: not self._possible(chosen))
+            return [contradiction([self.rules[number] for number in conflict])]
+        return [*self._superfluous(), *self._dead()]
+
+    def _possible(self, chosen: Sequence[int], *more: int) -> bool:
+        return possible(self.store, [*(self.store.roots[number] for number in chosen), *more])
+
+    def _superfluous(self) -> list[Diagnostic]:
+        """Rules that change nothing; of rules that say the same, the later ones."""
+        found: list[Diagnostic] = []
+        kept = list(self.all)
+        for number in reversed(self.all):
+            others = tuple(other for other in kept if other != number)
+            antecedent = self.antecedents.get(number)
+            if antecedent is not None and antecedent != TRUE:
+                held = self.store.build(antecedent)
+                if not self._possible(others, held):
+                    because = smallest(others, lambda chosen, held=held: not self._possible(chosen, held))  # type: ignore[misc]
+                    found.append(vacuous(self.rules[number], [self.rules[n] for n in because]))
+                    kept.remove(number)
+                    continue
+            broken = self.store.opposite(self.store.roots[number])
+            if not self._possible(others, broken):
+                because = smallest(others, lambda chosen, broken=broken: not self._possible(chosen, broken))  # type: ignore[misc]
+                found.append(redundant(self.rules[number], [self.rules[n] for n in because]))
+                kept.remove(number)
+        return found
+
+    def _dead(self) -> list[Diagnostic]:
+        """Categories no row can take any more though no rule about their column alone says so."""
+        found: list[Diagnostic] = []
+        for level, variable in enumerate(self.store.variables):
+            column = self.grid.codec[variable].column if isinstance(variable, str) else None
+            if not isinstance(column, Category):
+                continue
+            excluded = 0
+            for formula in self.formulas:
+                if isinstance(formula, Leaf) and formula.variable == variable:
+                    excluded |= ~formula.bins
+            classes = self.store.classes[level]
+            for number in range(int(classes.max()) + 1):
+                values = [
+                    category
+                    for place, category in enumerate(column.categories)
+                    if classes[place] == number and not excluded >> place & 1
+                ]
+                having = self.store.having(level, number)
+                if values and not self._possible(self.all, having):
+                    because = smallest(self.all, lambda chosen, having=having: not self._possible(chosen, having))  # type: ignore[misc]
+                    found.append(dead_category(column.name, values, [self.rules[n] for n in because]))
+        return found
+
+
+def _always_true(rule: RowRule, grid: Grid) -> Diagnostic:
+    if isinstance(rule.pred, Implies) and lower(rule.pred.left, grid) == FALSE:
+        return vacuous(rule, [])
+    return redundant(rule, [])
+
+
+# --- what is said
+
+
+def contradiction(rules: Sequence[RowRule]) -> Diagnostic:
+    """No row can satisfy these commands."""
+    first, *rest = rules
+    alone = "no row can satisfy this command"
+    together = f"no row can satisfy these {len(rules)} commands together"
+    return Diagnostic(
+        "contradiction",
+        together if rest else alone,
+        first.origin.body_span,
+        "together with" if rest else "never holds",
+        "drop or relax one of them; any smaller set can be satisfied" if rest else "relax it, or widen the schema",
+        notes=tuple(Note(rule.origin.body_span, "and this" if rule is not rest[-1] else "this") for rule in rest),
+        exit_code=INFEASIBLE,
+    )
+
+
+def redundant(rule: RowRule, because: Sequence[RowRule]) -> Diagnostic:
+    """A command that others imply."""
+    by = f"implied by {_lines(because)}" if because else "every value of the schema satisfies it"
+    return Diagnostic(
+        "redundant-command",
+        "this command changes nothing",
+        rule.origin.body_span,
+        by,
+        "leave it out, or keep it as documentation",
+        notes=_notes(because, "makes it redundant"),
+        severity="warning",
+    )
+
+
+def vacuous(rule: RowRule, because: Sequence[RowRule]) -> Diagnostic:
+    """An implication that never applies."""
+    by = f"excluded by {_lines(because)}" if because else "no value of the schema satisfies it"
+    left = _left_span(rule)
+    return Diagnostic(
+        "vacuous-implication",
+        "this implication never applies: its condition cannot hold",
+        left,
+        by,
+        "leave it out, or correct its condition",
+        notes=_notes(because, "excludes it"),
+        severity="warning",
+    )
+
+
+def dead_category(column: str, values: Sequence[str], because: Sequence[RowRule]) -> Diagnostic:
+    """Values that the rules together leave to no row."""
+    first, *rest = because
+    return Diagnostic(
+        "dead-category",
+        f"no row can have `{column}` = {listed(list(values))} any more",
+        first.origin.body_span,
+        "because of this" if not rest else "because of this together with",
+        f"if that is meant, say so: `{name(column)} NOT IN {{{', '.join(map(value, values))}}}`",
+        notes=_notes(rest, "this"),
+        severity="warning",
+    )
+
+
+def _left_span(rule: RowRule) -> Span:
+    return rule.origin.antecedent_span or rule.origin.body_span
+
+
+def _notes(rules: Sequence[RowRule], label: str) -> tuple[Note, ...]:
+    return tuple(Note(rule.origin.body_span, label) for rule in rules)
+
+
+def _lines(rules: Sequence[RowRule]) -> str:
+    lines = [str(rule.origin.line) for rule in rules]
+    return f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(lines[:-1])} and {lines[-1]}"

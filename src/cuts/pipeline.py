@@ -1,0 +1,140 @@
+"""The steps in order: read a program, find its schema and table, check, plan, verify.
+
+The command line and the Python functions are two ways to walk them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cuts import datasets
+from cuts.assess.support import check_support
+from cuts.assess.verify import Verdict
+from cuts.assess.verify import verify as verify_spec
+from cuts.data.infer import infer_schema
+from cuts.data.schema import Schema
+from cuts.data.schema_file import read_schema
+from cuts.data.table import Table, read_table
+from cuts.lang.binder import bind_all
+from cuts.lang.parser import parse_source
+from cuts.lang.placeholders import fill
+from cuts.lang.spec import Spec
+from cuts.lang.syntax import Program
+from cuts.logic.core import build_grid
+from cuts.logic.diagram import compile_rules
+from cuts.logic.feasible import check_rules
+from cuts.logic.reach import check_statistics
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, exit_code, has_errors
+from cuts.text.files import read_text
+from cuts.text.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What checking found: the bound program unless it has errors, and everything said about it."""
+
+    program: Program
+    spec: Spec | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 ok, 1 at fault, 3 contradiction or target out of reach, 5 privacy refused."""
+        return exit_code(self.diagnostics)
+
+    @property
+    def nodes(self) -> int:
+        """Size of the row rules' diagram."""
+        if self.spec is None:
+            return 0
+        rules = [rule.pred for rule in self.spec.rules]
+        return compile_rules(rules, build_grid(rules, self.spec.schema)).size
+
+
+def read_program(path: Path) -> Program:
+    """The program in a file."""
+    return parse_source(Source(str(path), read_text(path, "program")))
+
+
+def find_schema(program: Program, *, schema: Path | None = None, table: Table | None = None) -> Schema:
+    """The schema a program is bound to.
+
+    In this order: the one given; that of the embedded data set the program names; one inferred from the file the
+    program names, or from `table`.
+    """
+    if schema is not None:
+        return read_schema(schema)
+    embedded = datasets.find(program.data)
+    if embedded is not None:
+        return datasets.load_schema(embedded)
+    path = _beside(program)
+    rows = read_table(path) if path is not None else table
+    if rows is None:
+        raise CutsError([unknown_data(program)], program.source)
+    return infer_schema(rows, Path(program.data).name.split(".")[0])
+
+
+def open_table(where: str) -> Table:
+    """The table in a file, or an embedded one as `adult` (its train split), `adult:train` or `adult:test`."""
+    name, _, split = where.partition(":")
+    embedded = datasets.find(name)
+    if embedded is not None and split in ("", "train", "test") and not Path(where).exists():
+        return datasets.load(embedded, "test" if split == "test" else "train")
+    return read_table(Path(where))
+
+
+def check(
+    program: Program, schema: Schema, *, table: Table | None = None, values: Mapping[str, str | float] | None = None
+) -> Checked:
+    """Everything that can be said about a program before any training; with a table, also what only rows can tell."""
+    try:
+        filled = fill(program, values or {})
+    except CutsError as error:
+        return Checked(program, None, error.diagnostics)
+    spec, found = bind_all(filled, schema)
+    if spec is None:
+        return Checked(program, None, found)
+    try:
+        rules = check_rules(spec.rules, schema)
+        found = (*found, *rules)
+        if not has_errors(rules):
+            found = (*found, *check_statistics(spec))
+    except CutsError as error:  # the rules are too large to compile
+        return Checked(program, None, (*found, *error.diagnostics))
+    if table is not None and not has_errors(found):
+        found = (*found, *check_support(spec, table))
+    return Checked(program, spec, found)
+
+
+def verify(
+    program: Program, schema: Schema, table: Table, *, values: Mapping[str, str | float] | None = None
+) -> tuple[Verdict, ...]:
+    """A verdict for every command on a table; raises when the program does not bind."""
+    filled = fill(program, values or {})
+    spec, found = bind_all(filled, schema)
+    if spec is None:
+        raise CutsError(found, program.source)
+    return verify_spec(spec, table)
+
+
+def unknown_data(program: Program) -> Diagnostic:
+    """Data that is neither embedded nor a file."""
+    names = [dataset.name for dataset in datasets.DATASETS]
+    return Diagnostic(
+        "unknown-data",
+        f"there is no data set or file `{program.data}`",
+        program.data_span,
+        "not found",
+        did_you_mean(program.data, names)
+        or f"give a table with `--data` or a schema with `--schema`; embedded are {', '.join(names)}",
+    )
+
+
+def _beside(program: Program) -> Path | None:
+    """The file a program names, looked for beside it and in the working directory."""
+    for folder in (Path(program.source.name).parent, Path()):
+        if (folder / program.data).is_file():
+            return folder / program.data
+    return None

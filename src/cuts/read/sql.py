@@ -1,0 +1,130 @@
+"""The SQL reading: predicates as conditions and quantities as scalar queries, in SQL DuckDB and PostgreSQL share.
+
+Logic is two-valued: every comparison first asks whether its columns are present. In the database a float NaN counts as
+a number, so store missing values as NULL.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from cuts.data.schema import Category, Schema
+from cuts.lang.spec import (
+    And,
+    Apply,
+    ColumnValue,
+    Const,
+    Implies,
+    InSet,
+    LinearCompare,
+    Missing,
+    Not,
+    Or,
+    Pred,
+    Quantity,
+    Statistic,
+    Truth,
+)
+from cuts.vocab.functions import FUNCTIONS
+from cuts.vocab.names import statistics
+
+
+def predicate(pred: Pred) -> str:
+    """The condition of a WHERE clause that holds where `pred` does, never NULL.
+
+    >>> predicate(InSet("sex", frozenset({"Male"})))
+    '("sex" IS NOT NULL AND CAST("sex" AS VARCHAR) IN (\\'Male\\'))'
+    """
+    match pred:
+        case Truth(value):
+            return "TRUE" if value else "FALSE"
+        case InSet(column, values, negated):
+            inside = ", ".join(text(value) for value in sorted(values))
+            if not values:
+                return f"({name(column)} IS NOT NULL)" if negated else "FALSE"
+            word = "NOT IN" if negated else "IN"
+            return f"({name(column)} IS NOT NULL AND CAST({name(column)} AS VARCHAR) {word} ({inside}))"
+        case LinearCompare(form, op, bound):
+            present = " AND ".join(f"{name(column)} IS NOT NULL" for column in form.columns)
+            total = " + ".join(f"{number(value)} * {_double(column)}" for column, value in form.terms)
+            sign = {"==": "=", "!=": "<>"}.get(op, op)
+            return f"({present} AND {total} {sign} {number(bound)})"
+        case Missing(column):
+            return f"({name(column)} IS NULL)"
+        case Not(inner):
+            return f"(NOT {predicate(inner)})"
+        case And(parts):
+            return f"({' AND '.join(map(predicate, parts))})"
+        case Or(parts):
+            return f"({' OR '.join(map(predicate, parts))})"
+        case Implies(left, right):
+            return f"(NOT {predicate(left)} OR {predicate(right)})"
+        case _:
+            assert_never(pred)
+
+
+def quantity(value: Quantity, schema: Schema, relation: str) -> str:
+    """A scalar expression for a number of the table `relation`."""
+    match value:
+        case Const(amount):
+            return number(amount)
+        case Apply(function, args):
+            return FUNCTIONS[function].text([quantity(arg, schema, relation) for arg in args])
+        case Statistic(stat, args, given, levels):
+            where = "TRUE" if given is None else predicate(given)
+            entry = statistics()[stat]
+            if entry.argument == "column":
+                names = [name(arg.column) for arg in args if isinstance(arg, ColumnValue)]
+                present = " AND ".join(f"{column} IS NOT NULL" for column in names)
+                return entry.sql(names, relation, f"{where} AND {present}", levels)
+            texts = [
+                _row(arg, schema) if isinstance(arg, Const | ColumnValue | Apply | Statistic) else predicate(arg)
+                for arg in args
+            ]
+            return entry.sql(texts, relation, where, levels)
+        case ColumnValue():
+            raise AssertionError("a column outside a statistic is refused by the binder")
+        case _:
+            assert_never(value)
+
+
+def _row(value: Quantity, schema: Schema) -> str:
+    """A number of each row."""
+    match value:
+        case Const(amount):
+            return number(amount)
+        case ColumnValue(column):
+            known = schema[column]
+            if not isinstance(known, Category):
+                return _double(column)
+            cases = " ".join(f"WHEN {text(c)} THEN {i}.0" for i, c in enumerate(known.categories))
+            return f"(CASE CAST({name(column)} AS VARCHAR) {cases} END)"
+        case Apply(function, args):
+            texts = [_row(arg, schema) for arg in args]
+            applied = FUNCTIONS[function].text(texts)
+            # LEAST and GREATEST skip NULL in SQL; here a missing argument makes the result missing.
+            present = " AND ".join(f"{part} IS NOT NULL" for part in texts)
+            return f"(CASE WHEN {present} THEN {applied} END)" if function in ("min", "max") else applied
+        case Statistic():
+            raise AssertionError("a statistic of a statistic is refused by the binder")
+        case _:
+            assert_never(value)
+
+
+def name(column: str) -> str:
+    """A quoted identifier."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A quoted string."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def number(value: float) -> str:
+    """A float64 constant, digit for digit."""
+    return f"CAST({value!r} AS DOUBLE PRECISION)" if value != int(value) or abs(value) > 1e15 else f"{value:.1f}"
+
+
+def _double(column: str) -> str:
+    return f"CAST({name(column)} AS DOUBLE PRECISION)"
