@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import ceil, inf, nextafter
+from math import ceil, floor, inf, nextafter
 from typing import TypeAlias
 
 import numpy as np
@@ -78,15 +78,13 @@ def build_codec(schema: Schema, cuts: Mapping[str, Iterable[float]], *, coarse: 
     return Codec(schema, tuple(bins))
 
 
-def after(column: Numeric | None, value: float) -> float:
-    """The least value above `value` a column can hold; without a column, the next float64.
+def after(value: float, *, whole: bool) -> float:
+    """The least number above `value`: the next whole one, or the next float64.
 
-    >>> after(Integer("age", 17, 90), 35.5), after(None, 1.0) > 1.0
-    (36.0, True)
+    >>> after(35.0, whole=True), after(35.5, whole=True), after(1.0, whole=False) > 1.0
+    (36.0, 36.0, True)
     """
-    if isinstance(column, Integer):
-        return float(ceil(value)) if value != ceil(value) else value + 1.0
-    return nextafter(value, inf)
+    return floor(value) + 1.0 if whole else nextafter(value, inf)
 
 
 def encode(table: Table, codec: Codec) -> Codes:

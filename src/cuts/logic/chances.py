@@ -40,9 +40,9 @@ def probability(diagram: Diagram, dists: Distributions) -> Any:
     total = None
     for part in diagram.parts:
         layers, ends = _layers(part)
-        held = _upward(layers, ends, _class_chances(layers, dists))[0][0]
+        held = _upward(layers, ends, _class_chances(layers, dists), _one(dists))[0][0]
         total = held if total is None else total * held
-    return total if total is not None else 1.0 + 0.0 * double(next(iter(dists.values())))[:, 0]
+    return total if total is not None else _one(dists)
 
 
 def condition(diagram: Diagram, dists: Distributions) -> dict[Variable, Any]:
@@ -54,7 +54,7 @@ def condition(diagram: Diagram, dists: Distributions) -> dict[Variable, Any]:
     for part in diagram.parts:
         layers, ends = _layers(part)
         chances = _class_chances(layers, dists)
-        below = _upward(layers, ends, chances)
+        below = _upward(layers, ends, chances, _one(dists))
         total = below[0][0]
         safe = total + (total == 0) * 1.0
         above = like(np.ones((1, 1)), total) * (0.0 * total + 1.0)  # (states, K): mass that reaches a state
@@ -79,7 +79,7 @@ def draw(
     for part in diagram.parts:
         layers, ends = _layers(part)
         chances = _class_chances(layers, dists)
-        below = _upward(layers, ends, chances)
+        below = _upward(layers, ends, chances, _one(dists))
         if not (below[0][0][components] > 0).all():
             raise ValueError("a row was asked of a component in which the rules cannot hold")
         state = np.zeros(len(components), dtype=np.int64)
@@ -124,9 +124,13 @@ def _class_chances(layers: list[_Layer], dists: Distributions) -> list[list[Any]
     return found
 
 
-def _upward(layers: list[_Layer], ends: IntArray, chances: list[list[Any]]) -> list[Any]:
+def _one(dists: Distributions) -> Any:
+    """One for every component, (K,)."""
+    return 1.0 + 0.0 * double(next(iter(dists.values())))[:, 0]
+
+
+def _upward(layers: list[_Layer], ends: IntArray, chances: list[list[Any]], one: Any) -> list[Any]:
     """For each layer, and after the last, the probability that the rules hold from each state on, (states, K)."""
-    one = 1.0 + 0.0 * chances[0][0]
     below = [like((ends == YES)[:, None], one) * one]
     for layer, chance in zip(reversed(layers), reversed(chances), strict=True):
         after = below[-1]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from typing import TypeAlias, assert_never
 
 import numpy as np
 
 from cuts.data.codec import CategoryBins, Codec, IntArray, after, build_codec, encode
 from cuts.data.conform import conform
-from cuts.data.schema import Category, Numeric, Schema
+from cuts.data.schema import Category, Integer, Schema
 from cuts.data.table import Table
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
 from cuts.lang.syntax import CompareOp
@@ -58,6 +58,7 @@ class Grid:
 
     codec: Codec
     sums: Mapping[Linear, tuple[float, ...]]
+    above: Mapping[Variable, frozenset[float]]  # edges that mean "just above the number before"
 
     def size(self, variable: Variable) -> int:
         """Number of bins of a variable."""
@@ -70,6 +71,11 @@ class Grid:
         names = (variable,) if isinstance(variable, str) else variable.columns
         return any(self.codec[name].column.missing for name in names)
 
+    def is_whole(self, variable: Variable) -> bool:
+        """Whether a numeric variable can only be a whole number."""
+        form = Linear(((variable, 1.0),)) if isinstance(variable, str) else variable
+        return _is_whole(form, self.codec.schema)
+
     def starts(self, variable: Variable) -> tuple[float, ...]:
         """The lower edge of every bin of a numeric variable, the missing one left out."""
         if isinstance(variable, str):
@@ -81,17 +87,21 @@ class Grid:
 
 def build_grid(preds: Iterable[Pred], schema: Schema, *, coarse: bool = False) -> Grid:
     """The grid on which `preds` are decided; `coarse` leaves out the schema's own bins."""
-    cuts: dict[str, set[float]] = {}
-    sums: dict[Linear, set[float]] = {}
+    cuts: dict[Variable, set[float]] = {}
+    above: dict[Variable, set[float]] = {}
     for pred in preds:
         for leaf in comparisons(pred):
             variable = _variable(leaf)
-            if isinstance(variable, str):
-                cuts.setdefault(variable, set()).update(_cuts(leaf, schema))
-            else:
-                sums.setdefault(variable, set()).update(_cuts(leaf, schema))
-    codec = build_codec(schema, cuts, coarse=coarse)
-    return Grid(codec, {form: tuple(sorted(edges)) for form, edges in sums.items()})
+            whole = _is_whole(leaf.form, schema)
+            beyond = after(leaf.bound, whole=whole)
+            at = float(ceil(leaf.bound)) if whole else leaf.bound
+            edges = {">=": {at}, "<": {at}, ">": {beyond}, "<=": {beyond}, "==": {at, beyond}, "!=": {at, beyond}}
+            cuts.setdefault(variable, set()).update(edges[leaf.op])
+            above.setdefault(variable, set()).update(set() if whole else edges[leaf.op] & {beyond})
+    columns = {variable: edges for variable, edges in cuts.items() if isinstance(variable, str)}
+    sums = {variable: tuple(sorted(edges)) for variable, edges in cuts.items() if not isinstance(variable, str)}
+    codec = build_codec(schema, columns, coarse=coarse)
+    return Grid(codec, sums, {variable: frozenset(edges) for variable, edges in above.items()})
 
 
 def lower(pred: Pred, grid: Grid) -> Formula:
@@ -166,21 +176,9 @@ def _variable(leaf: LinearCompare) -> Variable:
     return leaf.form.columns[0] if len(leaf.form.terms) == 1 else leaf.form
 
 
-def _cuts(leaf: LinearCompare, schema: Schema) -> tuple[float, ...]:
-    variable = _variable(leaf)
-    column: Numeric | None = None
-    if isinstance(variable, str):
-        found = schema[variable]
-        assert not isinstance(found, Category)
-        column = found
-    at, beyond = leaf.bound, after(column, leaf.bound)
-    match leaf.op:
-        case ">=" | "<":
-            return (at,)
-        case ">" | "<=":
-            return (beyond,)
-        case "==" | "!=":
-            return (at, beyond)
+def _is_whole(form: Linear, schema: Schema) -> bool:
+    """Whether a sum can only be a whole number."""
+    return all(isinstance(schema[name], Integer) and value == int(value) for name, value in form.terms)
 
 
 # --- lowering

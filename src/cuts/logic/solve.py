@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, product
+from math import inf, nextafter
 
-from cuts.data.schema import Category, Integer
 from cuts.lang.spec import Linear
 from cuts.logic.core import Grid, Variable
 from cuts.logic.diagram import NO, YES, Store
@@ -108,14 +108,22 @@ def _stretches(variable: Variable, number: int | None, store: Store) -> list[Str
 
 
 def _stretch(variable: Variable, first: int, end: int, grid: Grid) -> Stretch:
-    """The numbers of bins `first` to `end` (exclusive)."""
+    """The numbers of bins `first` to `end` (exclusive).
+
+    An edge made for `x > c` is the float64 after `c`; between sums of columns it must mean `c` itself, left out.
+    """
     starts = grid.starts(variable)
-    if isinstance(variable, Linear):
-        return Stretch(starts[first], starts[end] if end < len(starts) else float("inf"))
-    column = grid.codec[variable].column
-    assert not isinstance(column, Category)
+    above = grid.above.get(variable, frozenset())
+    low = starts[first]
     if end == len(starts):
-        return Stretch(starts[first], float(column.high), closed=True)
-    if isinstance(column, Integer):
-        return Stretch(starts[first], starts[end] - 1.0, closed=True)
-    return Stretch(starts[first], starts[end])
+        high = grid.codec[variable].column.range.high if isinstance(variable, str) else inf
+        return Stretch(nextafter(low, -inf) if low in above else low, high, low_open=low in above)
+    high = starts[end]
+    if grid.is_whole(variable):
+        return Stretch(low, high - 1.0)
+    return Stretch(
+        nextafter(low, -inf) if low in above else low,
+        nextafter(high, -inf) if high in above else high,
+        low_open=low in above,
+        high_open=high not in above,
+    )

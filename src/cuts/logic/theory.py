@@ -27,11 +27,12 @@ class _AtMost:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """All numbers `low <= x < high`, or `x <= high` when `closed`."""
+    """All numbers from `low` to `high`, without an end that is open."""
 
     low: float
     high: float
-    closed: bool = False
+    low_open: bool = False
+    high_open: bool = False
 
 
 def fits(columns: Mapping[str, Stretch], sums: Mapping[Linear, Stretch]) -> bool:
@@ -57,9 +58,9 @@ def fits(columns: Mapping[str, Stretch], sums: Mapping[Linear, Stretch]) -> bool
 def _inequalities(terms: tuple[tuple[str, Fraction], ...], stretch: Stretch) -> set[_AtMost]:
     found = set()
     if stretch.high < inf:
-        found.add(_AtMost(terms, Fraction(stretch.high), not stretch.closed))
+        found.add(_AtMost(terms, Fraction(stretch.high), stretch.high_open))
     if stretch.low > -inf:
-        found.add(_AtMost(tuple((name, -value) for name, value in terms), -Fraction(stretch.low), False))
+        found.add(_AtMost(tuple((name, -value) for name, value in terms), -Fraction(stretch.low), stretch.low_open))
     return found
 
 
