@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
 
 from cuts.data.schema import Schema
 from cuts.lang import models, printer, rows, syntax, tables
 from cuts.lang.lets import expand_lets
 from cuts.lang.options import number_option, word_option
+from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import (
     And,
@@ -268,9 +267,9 @@ class _Binder:
 def _level(body: syntax.Expr | syntax.Settings) -> Level:
     if isinstance(body, syntax.Settings):
         return Level.PRIVACY
-    if any(isinstance(node, syntax.Call) and node.name in measures() for node in _nodes(body)):
+    if any(isinstance(node, syntax.Call) and node.name in measures() for node in nodes(body)):
         return Level.MODEL
-    return Level.TABLE if any(isinstance(node, syntax.Stat) for node in _nodes(body)) else Level.ROW
+    return Level.TABLE if any(isinstance(node, syntax.Stat) for node in nodes(body)) else Level.ROW
 
 
 def _kind(body: syntax.Expr | syntax.Settings, level: Level) -> Kind:
@@ -282,19 +281,8 @@ def _kind(body: syntax.Expr | syntax.Settings, level: Level) -> Kind:
         case Level.ROW:
             return "IMPLICATION" if isinstance(body, syntax.Implies) else "ROW CONSTRAINT"
         case Level.MODEL:
-            calls = [n for n in _nodes(body) if isinstance(n, syntax.Call) and n.name in measures()]
+            calls = [n for n in nodes(body) if isinstance(n, syntax.Call) and n.name in measures()]
             return measures()[calls[0].name].kind
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    if isinstance(node, tuple):
-        for part in node:
-            yield from _nodes(part)
-    elif is_dataclass(node) and not isinstance(node, type):
-        yield node
-        for each in fields(node):
-            if each.compare:
-                yield from _nodes(getattr(node, each.name))
 
 
 def _compares(expr: syntax.Expr) -> bool:
@@ -352,7 +340,7 @@ def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
 
 def _leaf_span(leaf: LinearCompare, body: syntax.Expr, schema: Schema) -> Span:
     """The smallest comparison in `body` that states `leaf`, for the carets."""
-    for node in _nodes(body):
+    for node in nodes(body):
         if isinstance(node, syntax.Compare | syntax.Between | syntax.Member):
             held = rows.predicate(node, Scope(schema))
             if held is not None and leaf in _conjuncts(held):

@@ -1,8 +1,8 @@
-"""Rebuilding a tree with some nodes replaced."""
+"""Walking a tree, and rebuilding it with some nodes replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -21,3 +21,15 @@ def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
         parts = {f.name: rewrite(getattr(node, f.name), change) for f in fields(node) if f.compare}
         return replace(node, **parts)
     return node
+
+
+def nodes(node: Any) -> Iterator[Any]:
+    """The node and everything below it, from the top, left to right."""
+    if isinstance(node, tuple):
+        for part in node:
+            yield from nodes(part)
+    elif is_dataclass(node) and not isinstance(node, type):
+        yield node
+        for each in fields(node):
+            if each.compare:
+                yield from nodes(getattr(node, each.name))

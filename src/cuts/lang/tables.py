@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cuts.data.schema import Category, Schema
-from cuts.lang import rows, syntax
+from cuts.lang import printer, rows, syntax
+from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope, type_mismatch, unknown_column
 from cuts.lang.spec import (
     AllOf,
@@ -44,6 +45,9 @@ def goal(expr: syntax.Expr, scope: Scope, tolerance: float | None, negate: bool 
         case syntax.Implies(left, right):
             either = [goal(left, scope, tolerance, not negate), goal(right, scope, tolerance, negate)]
             return _joined(either, everything=negate)
+        case _ if is_about_rows(expr):
+            scope.add(_row_part(expr))
+            return None
         case syntax.Compare(operands, ops):
             pairs = zip(operands, ops, operands[1:], strict=False)
             return _joined([_relation(a, op, b, scope, tolerance, negate) for a, op, b in pairs], not negate)
@@ -57,6 +61,12 @@ def goal(expr: syntax.Expr, scope: Scope, tolerance: float | None, negate: bool 
         case _:
             scope.add(needs_comparison(expr))
             return None
+
+
+def is_about_rows(expr: syntax.Expr) -> bool:
+    """Whether a comparison mentions columns but no statistic."""
+    inside = list(nodes(expr))
+    return any(isinstance(n, syntax.Name) for n in inside) and not any(isinstance(n, syntax.Stat) for n in inside)
 
 
 def _joined(parts: list[Goal | None], everything: bool) -> Goal | None:
@@ -367,6 +377,16 @@ def _bare_column(name: syntax.Name, scope: Scope) -> Diagnostic:
         name.span,
         "a column outside a statistic",
         f"write `E[{name.text}]` for its mean" if numeric else f"write `P[{name.text} == ...]` for a share",
+    )
+
+
+def _row_part(expr: syntax.Expr) -> Diagnostic:
+    return Diagnostic(
+        "level-mismatch",
+        "this part is about rows, the rest is about the table",
+        expr.span,
+        "a condition on rows",
+        f"make it a command of its own, or ask for a share: `P[{printer.expression(expr)}] >= 0.5`",
     )
 
 

@@ -1,0 +1,257 @@
+"""What expressions mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuts.data.schema import Category, Integer, Real, Schema
+from cuts.lang.binder import bind, bind_all, bind_predicate
+from cuts.lang.parser import parse, parse_expression
+from cuts.lang.spec import (
+    And,
+    InSet,
+    Linear,
+    LinearCompare,
+    Missing,
+    ModelGoal,
+    Not,
+    Or,
+    Pred,
+    Privacy,
+    Relation,
+    RowRule,
+    Spread,
+    TableAim,
+    TableGoal,
+)
+from cuts.text.diagnostic import CutsError
+
+SCHEMA = Schema(
+    "people",
+    (
+        Integer("age", 17, 90),
+        Integer("tenure", 0, 60, missing=True),
+        Real("height", 1.0, 2.5),
+        Category("sex", ("Female", "Male")),
+        Category("marital-status", ("Never-married", "Divorced", "Never_married_x")),
+        Category("A1", ("A11", "A12")),
+        Integer("A11", 1, 4),
+        Category("class", ("1", "2")),
+        Category("school", ("none", "primary", "high"), ordered=True),
+        Category("born", ("US", "UK")),
+        Category("lives", ("UK", "FR", "US")),
+    ),
+)
+
+
+def pred(text: str) -> Pred:
+    return bind_predicate(parse_expression(text), SCHEMA)
+
+
+def codes(text: str) -> list[str]:
+    _, found = bind_all(parse(f"SYNTHESIZE: people; {text}; END;"), SCHEMA)
+    return [d.code for d in found]
+
+
+def age(op: str, bound: float) -> LinearCompare:
+    return LinearCompare(Linear((("age", 1.0),)), op, bound)  # type: ignore[arg-type]
+
+
+def one(column: str, *values: str, negated: bool = False) -> InSet:
+    return InSet(column, frozenset(values), negated)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("age > 35", age(">", 35)),
+        ("35 < age", age(">", 35)),
+        ("18 <= age < 65", And((age(">=", 18), age("<", 65)))),
+        ("age BETWEEN 18 AND 65", And((age(">=", 18), age("<=", 65)))),
+        ("age NOT BETWEEN 18 AND 65", Or((age("<", 18), age(">", 65)))),
+        ("2 * age + 10 > 80", age(">", 35)),
+        ("-age <= -18", age(">=", 18)),
+        ("age in {20, 30}", Or((age("==", 20), age("==", 30)))),
+        ("sex == Male", one("sex", "Male")),
+        ("Male == sex", one("sex", "Male")),
+        ("sex != Male", one("sex", "Male", negated=True)),
+        ('sex = "Male"', one("sex", "Male")),
+        ("marital_status == Never_married", one("marital-status", "Never-married")),
+        ("`marital-status` in {Divorced}", one("marital-status", "Divorced")),
+        ("A1 == A11", one("A1", "A11")),
+        ("A11 > 2", LinearCompare(Linear((("A11", 1.0),)), ">", 2.0)),
+        ("class == 1", one("class", "1")),
+        ("class in {1, 2}", one("class", "1", "2")),
+        ("school >= primary", one("school", "primary", "high")),
+        ("none < school", one("school", "primary", "high")),
+        ("tenure IS NULL", Missing("tenure")),
+        ("tenure is not null", Not(Missing("tenure"))),
+        ("age - tenure >= 16", LinearCompare(Linear((("age", 1.0), ("tenure", -1.0))), ">=", 16.0)),
+        ("tenure <= age - 16", LinearCompare(Linear((("age", 1.0), ("tenure", -1.0))), ">=", 16.0)),
+        ("2 * age >= 4 * tenure + 6", LinearCompare(Linear((("age", 1.0), ("tenure", -2.0))), ">=", 3.0)),
+        (
+            "born == lives",
+            Or(
+                (
+                    And((one("born", "US"), one("lives", "US"))),
+                    And((one("born", "UK"), one("lives", "UK"))),
+                )
+            ),
+        ),
+    ],
+)
+def test_a_row_expression_means_this(text: str, meaning: Pred) -> None:
+    assert pred(text) == meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("agee > 3", "unknown-column"),
+        ("sex == Femal", "unknown-category"),
+        ("sex == 3", "unknown-category"),
+        ("sex > Female", "type-mismatch"),
+        ("sex + 1 > 2", "type-mismatch"),
+        ("age", "type-mismatch"),
+        ("age == Male", "unknown-column"),
+        ('age == "Male"', "type-mismatch"),
+        ("age * tenure > 3", "nonlinear-rule"),
+        ("age / tenure > 3", "nonlinear-rule"),
+        ("max(age, 3) > 3", "nonlinear-rule"),
+        ("foo(age) > 3", "unknown-function"),
+        ("(age > 3) IS NULL", "type-mismatch"),
+        ("sex == Male AND E[age] == 30", "level-mismatch"),
+        ("age > 120", "outside-domain"),
+        ("age > 20 AND age < 3", "outside-domain"),
+        ("age + E[age] > 3", "level-mismatch"),
+        ("E[age]", "action-mismatch"),
+        ("E[E[age]] == 3", "level-mismatch"),
+        ("E[age, tenure] == 3", "wrong-arguments"),
+        ("Q[age] == 3", "wrong-arguments"),
+        ("Q(2)[age] == 3", "wrong-arguments"),
+        ("foo[age] == 3", "unknown-function"),
+        ("E[age > 3] == 0.5", "type-mismatch"),
+        ("DIST[sex] == {Male: 50%}", "bad-distribution"),
+        ("DIST[sex] == {Male: 150%, *: proportional}", "bad-distribution"),
+        ("DIST[sex] <= {Male: 50%, Female: 50%}", "type-mismatch"),
+        ("DIST[age] == {Male: 50%, Female: 50%}", "type-mismatch"),
+        ("DEMOGRAPHIC_PARITY(protected=sex, target=class)", "action-mismatch"),
+        ("DEMOGRAPHIC_PARITY(protected=sex, target=class) + 1 <= 3", "level-mismatch"),
+        ("age > 3 WITH mode=foo", "bad-option"),
+        ("age > 20 WITHIN 3", "bad-option"),
+        ("age > 20 WITH tol=3", "unknown-option"),
+        ("PARAM -1: age > 20", "bad-weight"),
+        ("IMPLICATION: age > 20", "kind-mismatch"),
+        ("STATISTICAL: age > 20", "kind-mismatch"),
+    ],
+)
+def test_a_mistake_has_its_code(text: str, code: str) -> None:
+    assert code in codes(f"ENFORCE: {text}")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("MINIMIZE: age > 3", "action-mismatch"),
+        ("MINIMIZE: E[age] == 3", "action-mismatch"),
+        ("MAXIMIZE: DEMOGRAPHIC_PARITY(protected=sex, target=class)", "action-mismatch"),
+        ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=sex)", "missing-argument"),
+        ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=sex, target=class, foo=3)", "unknown-option"),
+        ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=sex, target=sex)", "protected-equals-target"),
+        ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=age, target=class)", "type-mismatch"),
+        ("MINIMIZE: DOWNSTREAM_ACCURACY(features=[sex, class], target=class)", "target-in-features"),
+        ("ENSURE: DIFFERENTIAL PRIVACY: EPSILON=0, DELTA=1e-9", "bad-epsilon"),
+        ("ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1, DELTA=2", "bad-delta"),
+        ("ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1", "missing-argument"),
+        ("ENSURE: EPSILON=1, DELTA=1e-9; ENSURE: EPSILON=1, DELTA=1e-9", "duplicate-privacy"),
+        ("ENSURE: age > 3", "action-mismatch"),
+        ("LET age := 3; ENFORCE: sex == Male", "name-collision"),
+        ("LET x := y; LET y := x; ENFORCE: age > x", "circular-let"),
+    ],
+)
+def test_a_mistake_in_a_command_has_its_code(text: str, code: str) -> None:
+    assert code in codes(text)
+
+
+def test_all_mistakes_are_reported_at_once_in_order_of_place() -> None:
+    assert codes("ENFORCE: agee > 3; ENFORCE: sex == Femal AND E[foo] == 3; MINIMIZE: age > 3") == [
+        "unknown-column",
+        "level-mismatch",
+        "unknown-column",
+        "action-mismatch",
+    ]
+
+
+def test_commands_of_every_level_are_bound() -> None:
+    spec = bind(
+        parse(
+            """SYNTHESIZE: people;
+            LET adults := age >= 18;
+            ENSURE: EPSILON=1, DELTA=1e-9 WITH max_rows_per_person=2;
+            ENFORCE: adults AND sex == Male WITH mode=condition;
+            ENFORCE: E[height | adults] == 1.7;
+            ENFORCE: DIST[sex] == {Male: 60%, *: proportional};
+            MAXIMIZE: H[sex, class] WITH budget=1%;
+            ENFORCE: DEMOGRAPHIC_PARITY(protected=[sex, born], target=class, desired_outcome=2) <= 0.02;
+            END;"""
+        ),
+        SCHEMA,
+    )
+    privacy, rule, mean, shares, entropy, fair = spec.commands
+    assert isinstance(privacy, Privacy)
+    assert privacy.max_rows_per_person == 2
+    assert isinstance(rule, RowRule)
+    assert rule.mode == "condition"
+    assert rule.pred == And((age(">=", 18), one("sex", "Male")))
+    assert isinstance(mean, TableGoal)
+    assert isinstance(mean.goal, Relation)
+    assert mean.goal.tolerance == pytest.approx(0.005 * 1.5)
+    assert isinstance(shares, TableGoal)
+    assert isinstance(shares.goal, Spread)
+    assert shares.goal.rest
+    assert isinstance(entropy, TableAim)
+    assert entropy.budget == 0.01
+    assert isinstance(fair, ModelGoal)
+    assert fair.measure.protected == ("sex", "born")
+    assert fair.measure.desired == "2"
+    assert fair.tolerance == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "tolerance"),
+    [
+        ("E[age] == 30", 0.365),
+        ("E[age] == E[tenure]", 0.365),
+        ("E[age] / 2 == 15", 0.1825),
+        ("E[age] <= 30", 0.0),
+        ("P[age > 30] == 0.5", 0.005),
+        ("CORR[age, tenure] == 0", 0.005),
+        ("H[sex] == 0.6", 0.01),
+        ("(E[age * tenure] - E[age] * E[tenure]) == 0", 0.005),
+        ("E[age] == 30 WITHIN 2", 2.0),
+        ("E[age] == 30 +- 2", 2.0),
+        ("E[age] <= 30 WITH tol=2", 2.0),
+        ("STD[age] == 10", 0.365),
+    ],
+)
+def test_the_tolerance_when_none_is_written(text: str, tolerance: float) -> None:
+    (command,) = bind(parse(f"SYNTHESIZE: people; ENFORCE: {text}; END;"), SCHEMA).commands
+    assert isinstance(command, TableGoal)
+    assert isinstance(command.goal, Relation)
+    assert command.goal.tolerance == pytest.approx(tolerance)
+
+
+def test_an_ambiguous_name_is_an_error() -> None:
+    schema = Schema("t", (Category("x", ("a-b", "a b")),))
+    with pytest.raises(CutsError, match="ambiguous-name"):
+        bind(parse("SYNTHESIZE: t; ENFORCE: x == a_b; END;"), schema)
+    bind(parse('SYNTHESIZE: t; ENFORCE: x == "a b"; END;'), schema)
+
+
+def test_an_inferred_schema_is_refused_in_private_mode() -> None:
+    from dataclasses import replace
+
+    private = parse("SYNTHESIZE: people; ENSURE: EPSILON=1, DELTA=1e-9; END;")
+    with pytest.raises(CutsError) as caught:
+        bind(private, replace(SCHEMA, provenance="inferred"))
+    assert caught.value.exit_code == 5

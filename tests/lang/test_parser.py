@@ -1,0 +1,110 @@
+"""Reading programs: layout, comments, placeholders, syntax errors."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuts.lang.parser import parse, parse_expression
+from cuts.lang.placeholders import fill
+from cuts.lang.printer import render
+from cuts.lang.syntax import Number, Text
+from cuts.text.diagnostic import CutsError
+
+
+def codes(text: str) -> list[str]:
+    with pytest.raises(CutsError) as caught:
+        parse(text)
+    return [d.code for d in caught.value.diagnostics]
+
+
+def test_comments_and_blank_lines_survive_formatting() -> None:
+    text = """# who
+SYNTHESIZE: adult;  # census
+
+    # grown-ups
+    ENFORCE: age >= 18;  # by law
+
+    -- inside
+    ENFORCE: sex == Male -- here
+        OR age > 20;
+
+# done
+END;  # really
+# after"""
+    formatted = render(parse(text))
+    assert (
+        formatted
+        == """# who
+SYNTHESIZE: adult;  # census
+
+    # grown-ups
+    ENFORCE: age >= 18;  # by law
+
+    # inside
+    # here
+    ENFORCE: sex == Male OR age > 20;
+
+# done
+END;  # really
+# after
+"""
+    )
+    assert render(parse(formatted)) == formatted
+
+
+def test_keywords_are_read_in_any_case_and_layout() -> None:
+    loose = "synthesize:Adult;enforce : row\n constraint:age>35 and Age<55 or not sex=Male;end;"
+    strict = "SYNTHESIZE: Adult; ENFORCE: ROW CONSTRAINT: age > 35 AND Age < 55 OR NOT sex == Male; END;"
+    assert parse(loose) == parse(strict)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# only a comment", ["empty-program"]),
+        ("SYNTHESIZE: adult; ENFORCE: age > 35;", ["missing-end"]),
+        ("SYNTHESIZE: adult; ENFORCE: age > 35 END;", ["missing-semicolon"]),
+        ("SYNTHESIZE: adult ENFORCE: age > 35; END", ["missing-semicolon", "missing-semicolon"]),
+        ("SYNTHESISE: adult; END;", ["misspelt-keyword"]),
+        ("SYNTHESIZE: adult; ENFROCE: age > 35; END;", ["misspelt-keyword"]),
+        ("SYNTHESIZE: adult; ENFORCE: ROW CONSTRANT: age > 35; END;", ["misspelt-keyword"]),
+        ("SYNTHESIZE: adult; ENFORCE: age > 35 ADN age < 55; END;", ["misspelt-keyword"]),
+        ("SYNTHESIZE: adult; ENFORCE: sex == Male IMPLES age > 3; END;", ["misspelt-keyword"]),
+        ("SYNTHESIZE: adult; END; ENFORCE: age > 3;", ["syntax-error"]),
+        ("SYNTHESIZE: adult; ENFORCE: age > 35, sex == Male; END;", ["syntax-error"]),
+        ("SYNTHESIZE: adult; ENFORCE: age > 1e999; END;", ["bad-number"]),
+        ("SYNTHESIZE: adult; ENFORCE: age >; ENFORCE: (age > 3; END;", ["syntax-error", "syntax-error"]),
+        ("SYNTHESIZE: adult; ENFORCE: age > 35 and and; END;", ["syntax-error"]),
+        ("SYNTHESIZE: adult; SYNTHESIZE: german; END;", ["syntax-error"]),
+    ],
+)
+def test_every_syntax_error_is_named(text: str, expected: list[str]) -> None:
+    assert codes(text) == expected
+
+
+def test_a_caret_points_at_the_mistake() -> None:
+    text = "SYNTHESIZE: adult;\nENFORCE: age > 35 ADN age < 55;\nEND;"
+    with pytest.raises(CutsError) as caught:
+        parse(text)
+    (found,) = caught.value.diagnostics
+    assert found.span is not None
+    assert text[found.span.start : found.span.end] == "ADN"
+
+
+def test_placeholders_are_filled_with_numbers_and_texts() -> None:
+    program = parse("SYNTHESIZE: t; ENFORCE: PARAM <w>: x > <low> AND sex == <who> WITHIN <tol>; END;")
+    (command,) = fill(program, {"w": "0.5", "low": 3, "who": "Male", "tol": "1e-3"}).commands
+    assert command.weight == Number(0.5)
+    assert command.tolerance == Number(0.001)
+    assert Text("Male") in command.body.parts[1].operands  # type: ignore[union-attr]
+    with pytest.raises(CutsError) as caught:
+        fill(program, {"w": 1, "lowe": 3})
+    assert [d.code for d in caught.value.diagnostics].count("open-placeholder") == 3
+    assert caught.value.diagnostics[-1].help == "did you mean `low`?"
+
+
+def test_an_expression_alone_takes_no_options() -> None:
+    with pytest.raises(CutsError, match="syntax-error"):
+        parse_expression("age > 3 WITHIN 2")
+    with pytest.raises(CutsError, match="syntax-error"):
+        parse_expression("age >")
