@@ -100,6 +100,7 @@ def check(
         rules = check_rules(spec.rules, schema)
         found = (*found, *rules)
         if not has_errors(rules):
+            compile_rules([rule.pred for rule in spec.rules], build_grid([rule.pred for rule in spec.rules], schema))
             found = (*found, *check_statistics(spec))
     except CutsError as error:  # the rules are too large to compile
         return Checked(program, None, (*found, *error.diagnostics))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from cuts import check
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
 from cuts.lang.syntax import Number, Text
 from cuts.text.diagnostic import CutsError
+from reference import ADULT
 
 
 def codes(text: str) -> list[str]:
@@ -80,6 +82,27 @@ def test_keywords_are_read_in_any_case_and_layout() -> None:
 )
 def test_every_syntax_error_is_named(text: str, expected: list[str]) -> None:
     assert codes(text) == expected
+
+
+@pytest.mark.parametrize("opening", ["NOT ", "(", "-(", "E[", "max(", "age > 3 AND (", "sex == Male IMPLIES ("])
+@pytest.mark.parametrize("depth", [60, 5_000])
+def test_deep_nesting_is_answered(opening: str, depth: int) -> None:
+    closing = {"(": ")", "[": "]"}.get(opening[-1], "")
+    text = f"SYNTHESIZE: adult; ENFORCE: {opening * depth}age > 3{closing * depth}; END;"
+    try:
+        program = parse(text)
+    except CutsError as error:
+        found = error.diagnostics
+    else:
+        assert parse(render(program)) == program
+        found = check(program, ADULT).diagnostics
+    assert {d.code for d in found} <= {
+        "syntax-error",
+        "type-mismatch",
+        "level-mismatch",
+        "action-mismatch",
+        "redundant-command",
+    }
 
 
 def test_a_caret_points_at_the_mistake() -> None:

@@ -40,11 +40,15 @@ def _measured(verdict: Verdict) -> str:
 
 
 def _rows(rows: Rows) -> str:
-    share = f"{_percent(rows.satisfied, rows.total)} of {rows.total:,} rows"
+    share = f"{_percent(rows.satisfied, rows.total)} of {_counted(rows.total)}"
     if rows.applicable == rows.total:
         return share
     applied = _percent(rows.applicable_satisfied, rows.applicable)
-    return f"{applied} of {rows.applicable:,} rows it applies to, {share}"
+    return f"{applied} of {_counted(rows.applicable)} it applies to, {share}"
+
+
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 def _percent(part: int, whole: int) -> str:

@@ -106,7 +106,13 @@ def _read_csv(path: Path) -> pa.Table:
     from pyarrow import csv
 
     convert = csv.ConvertOptions(null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
-    return csv.read_csv(path, convert_options=convert)
+    arrow = csv.read_csv(path, convert_options=convert)
+    for field in arrow.schema:
+        if pa.types.is_binary(field.type):
+            raise usage_error(
+                "unreadable-table", f"{path}: the column `{field.name}` is not UTF-8 text", "save the file as UTF-8"
+            )
+    return arrow
 
 
 def _reason(error: Exception) -> str:

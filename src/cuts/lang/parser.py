@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from lark import Lark, Token, Transformer, UnexpectedInput, v_args
+from lark import Lark, Token, Transformer, Tree, UnexpectedInput, v_args
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
@@ -17,6 +17,8 @@ from cuts.lang.syntax import Program
 from cuts.text.diagnostic import CutsError, Diagnostic
 from cuts.text.source import Source, Span
 from cuts.vocab.names import canonical
+
+MOST_NESTED = 100
 
 
 def parse(text: str, name: str = "program.cuts") -> Program:
@@ -77,12 +79,33 @@ def _lark() -> Lark:
 
 
 def _build(start: str, text: str, offset: int) -> Any:
+    tree = _lark().parse(text, start=start)
+    _check_depth(tree, offset)
     try:
-        return _Builder(offset).transform(_lark().parse(text, start=start))
+        return _Builder(offset).transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, _Refused):
             raise error.orig_exc from None
         raise
+
+
+def _check_depth(tree: Tree[Token], offset: int) -> None:
+    """Refuse what would overrun the readings, which all walk the tree recursively."""
+    stack = [(tree, 1)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MOST_NESTED:
+            start = max(0, node.meta.start_pos + offset)
+            raise _Refused(
+                Diagnostic(
+                    "syntax-error",
+                    f"the expression is nested more than {MOST_NESTED} levels deep",
+                    Span(start, start),
+                    "too deep",
+                    "name parts of it with `LET`",
+                )
+            )
+        stack.extend((child, depth + 1) for child in node.children if isinstance(child, Tree))
 
 
 def _parse_part(start: str, text: str, offset: int) -> None:

@@ -154,7 +154,7 @@ def _text(expr: Expr) -> tuple[str, int]:
         case syntax.IsNull(item, negated):
             return f"{_operand(item, _SUM)} IS {'NOT ' if negated else ''}NULL", _COMPARE
         case syntax.Not(inner):
-            return f"NOT {_operand(inner, _NOT)}", _NOT
+            return f"NOT {_operand(inner, _NOT if isinstance(inner, syntax.Not) else _ATOM)}", _NOT
         case syntax.And(parts):
             return " AND ".join(_operand(part, _NOT) for part in parts), _AND
         case syntax.Or(parts):

@@ -86,6 +86,8 @@ def _relation(
     if a is None or b is None:
         return None
     sign = NEGATED[op] if negate else op
+    if isinstance(a, Const) and not isinstance(b, Const):  # the target stands on the right
+        a, sign, b = b, rows.FLIPPED[sign], a
     span = left.span.until(right.span)
     if sign in ("<", ">", "!="):
         scope.add(_strict(sign, span))

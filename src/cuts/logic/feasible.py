@@ -10,7 +10,7 @@ from cuts.lang.printer import name, value
 from cuts.lang.spec import Implies, RowRule
 from cuts.logic.core import FALSE, TRUE, Formula, Grid, Leaf, build_grid, lower
 from cuts.logic.diagram import Store, groups
-from cuts.logic.solve import possible, smallest
+from cuts.logic.solve import Solver, smallest
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note, has_errors, listed
 from cuts.text.source import Span
 
@@ -55,36 +55,45 @@ class _Group:
             number: lower(rule.pred.left, grid) for number, rule in enumerate(rules) if isinstance(rule.pred, Implies)
         }
         self.store = Store(formulas, grid, also=list(self.antecedents.values()))
+        self.solver = Solver(self.store)
         self.all = tuple(range(len(rules)))
 
     def findings(self) -> list[Diagnostic]:
         """Contradictions alone, or all warnings."""
-        if not self._possible(self.all):
-            conflict = smallest(self.all, lambda chosen: not self._possible(chosen))
+        if not self.solver.possible(self.store.roots):
+            conflict = smallest(self.all, lambda chosen: not self.solver.possible(self._roots(chosen)))
             return [contradiction([self.rules[number] for number in conflict])]
         return [*self._superfluous(), *self._dead()]
 
-    def _possible(self, chosen: Sequence[int], *more: int) -> bool:
-        return possible(self.store, [*(self.store.roots[number] for number in chosen), *more])
+    def _roots(self, chosen: Sequence[int]) -> list[int]:
+        return [self.store.roots[number] for number in chosen]
+
+    def _excluded_by(self, others: Sequence[int], node: int) -> list[RowRule] | None:
+        """The fewest rules of `others` that leave no row to `node`, or nothing if they leave some."""
+
+        def excluded(chosen: Sequence[int]) -> bool:
+            return self.solver.excluded([*self._roots(chosen), node])
+
+        if not excluded(others):
+            return None
+        return [self.rules[number] for number in smallest(others, excluded)]
 
     def _superfluous(self) -> list[Diagnostic]:
         """Rules that change nothing; of rules that say the same, the later ones."""
         found: list[Diagnostic] = []
         kept = list(self.all)
         for number in reversed(self.all):
-            others = tuple(other for other in kept if other != number)
-            antecedent = self.antecedents.get(number)
-            if antecedent is not None and antecedent != TRUE:
-                held = self.store.build(antecedent)
-                if not self._possible(others, held):
-                    because = smallest(others, lambda chosen, held=held: not self._possible(chosen, held))  # type: ignore[misc]
-                    found.append(vacuous(self.rules[number], [self.rules[n] for n in because]))
-                    kept.remove(number)
-                    continue
-            broken = self.store.opposite(self.store.roots[number])
-            if not self._possible(others, broken):
-                because = smallest(others, lambda chosen, broken=broken: not self._possible(chosen, broken))  # type: ignore[misc]
-                found.append(redundant(self.rules[number], [self.rules[n] for n in because]))
+            rule = self.rules[number]
+            others = [other for other in kept if other != number]
+            antecedent = self.antecedents.get(number, TRUE)
+            because = None if antecedent == TRUE else self._excluded_by(others, self.store.build(antecedent))
+            if because is not None:
+                found.append(vacuous(rule, because))
+                kept.remove(number)
+                continue
+            because = self._excluded_by(others, self.store.opposite(self.store.roots[number]))
+            if because is not None:
+                found.append(redundant(rule, because))
                 kept.remove(number)
         return found
 
@@ -106,10 +115,9 @@ class _Group:
                     for place, category in enumerate(column.categories)
                     if classes[place] == number and not excluded >> place & 1
                 ]
-                having = self.store.having(level, number)
-                if values and not self._possible(self.all, having):
-                    because = smallest(self.all, lambda chosen, having=having: not self._possible(chosen, having))  # type: ignore[misc]
-                    found.append(dead_category(column.name, values, [self.rules[n] for n in because]))
+                because = self._excluded_by(self.all, self.store.having(level, number)) if values else None
+                if because is not None:
+                    found.append(dead_category(column.name, values, because))
         return found
 
 

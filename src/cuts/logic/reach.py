@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import inf
 
-import numpy as np
-
 from cuts.data.schema import Category, Integer, Schema
-from cuts.data.table import Floats
 from cuts.lang.printer import number
 from cuts.lang.spec import (
     AllOf,
@@ -20,7 +17,6 @@ from cuts.lang.spec import (
     ColumnValue,
     Const,
     Goal,
-    Not,
     Pred,
     Quantity,
     Relation,
@@ -28,10 +24,11 @@ from cuts.lang.spec import (
     Spread,
     Statistic,
     TableGoal,
+    statistics_of,
 )
-from cuts.logic.chances import condition
-from cuts.logic.core import Grid, Variable, build_grid, comparisons
-from cuts.logic.diagram import Diagram, compile_rules
+from cuts.logic.core import Grid, build_grid, comparisons, lower
+from cuts.logic.diagram import NO, Store
+from cuts.logic.solve import alive
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.interval import EVERYTHING, Interval
@@ -45,12 +42,14 @@ class _Empty(Exception):
 
 def check_statistics(spec: Spec) -> tuple[Diagnostic, ...]:
     """Targets that no table can meet while its rows satisfy the rules."""
-    rules = [rule.pred for rule in spec.rules]
     goals = [command for command in spec.commands if isinstance(command, TableGoal)]
+    if not goals:
+        return ()
+    space = _Space([rule.pred for rule in spec.rules], [c.goal for c in goals], spec.schema)
     found = []
     for command in goals:
         try:
-            why = _out_of_reach(command.goal, rules, spec.schema)
+            why = _out_of_reach(command.goal, space)
         except _Empty:
             why = "no row can satisfy its condition"
         if why is not None:
@@ -58,53 +57,40 @@ def check_statistics(spec: Spec) -> tuple[Diagnostic, ...]:
     return tuple(found) if found else tuple(_conflicts(goals))
 
 
-def attainable(value: Quantity, rules: Sequence[Pred], schema: Schema) -> Interval:
-    """Bounds on a number of the table when every row satisfies the rules."""
-    match value:
-        case Const(amount):
-            return Interval(amount, amount)
-        case Apply(function, args):
-            return FUNCTIONS[function].reach(*(attainable(arg, rules, schema) for arg in args))
-        case Statistic():
-            return _statistic(value, rules, schema)
-        case ColumnValue():
-            raise AssertionError("a column outside a statistic is refused by the binder")
+class _Space:
+    """The rows the rules allow, ready to be narrowed by the conditions of statistics."""
 
+    def __init__(self, rules: Sequence[Pred], goals: Sequence[Goal], schema: Schema) -> None:
+        # Sums of columns are left out: fewer rules, wider bounds, still certain.
+        self.rules = [rule for rule in rules if not _has_sum(rule)]
+        conditions = [condition for goal in goals for condition in _conditions(goal) if not _has_sum(condition)]
+        self.schema = schema
+        self.grid: Grid = build_grid([*self.rules, *conditions], schema, coarse=True)
+        formulas = [lower(pred, self.grid) for pred in (*self.rules, *conditions)]
+        self.store = Store(formulas, self.grid)
+        self._nodes = dict(zip((*self.rules, *conditions), self.store.roots, strict=True))
+        self._all = self.store.conjunction([self._nodes[rule] for rule in self.rules])
 
-def _statistic(stat: Statistic, rules: Sequence[Pred], schema: Schema) -> Interval:
-    given = [*rules, *(() if stat.given is None else (stat.given,))]
-    entry = statistics()[stat.name]
-    room = _Room(given, schema)
-    if entry.argument == "condition":
-        (held,) = stat.args
-        assert not isinstance(held, Const | ColumnValue | Apply | Statistic)
-        low, high = 1.0, 0.0
-        if _Room([*given, Not(held)], schema, strict=False).possible:
-            low = 0.0
-        if _Room([*given, held], schema, strict=False).possible:
-            high = 1.0
-        return entry.reach(Reach((Interval(min(low, high), high),), ()))
-    ranges = tuple(room.range(arg) for arg in stat.args if isinstance(arg, Const | ColumnValue | Apply))
-    sizes = tuple(room.size(arg.column) for arg in stat.args if isinstance(arg, ColumnValue))
-    return entry.reach(Reach(ranges, sizes))
+    def where(self, *conditions: Pred | None) -> _Room:
+        """The rows on which conditions hold as well."""
+        known = [self._nodes[c] for c in conditions if c is not None and c in self._nodes]
+        return _Room(self, self.store.conjunction([self._all, *known]))
+
+    def where_not(self, given: Pred | None, condition: Pred) -> _Room:
+        """The rows on which `given` holds and `condition` does not."""
+        room = self.where(given)
+        if condition not in self._nodes:
+            return room
+        return _Room(self, self.store.join(room.root, self.store.opposite(self._nodes[condition])))
 
 
 class _Room:
-    """The values columns can still take under some predicates."""
+    """The values columns can still take."""
 
-    def __init__(self, preds: Sequence[Pred], schema: Schema, *, strict: bool = True) -> None:
-        # Sums of columns are left out: fewer rules, wider bounds, still certain.
-        simple = [pred for pred in preds if not _has_sum(pred)]
-        self.schema = schema
-        self.grid: Grid = build_grid(simple, schema, coarse=True)
-        self.diagram: Diagram = compile_rules(simple, self.grid)
-        self.possible = self.diagram.satisfiable
-        if strict and not self.possible:
-            raise _Empty
-        even: dict[Variable, Floats] = {
-            name: np.full((1, self.grid.size(name)), 1.0 / self.grid.size(name)) for name in schema.names
-        }
-        self._given = condition(self.diagram, even) if self.possible else {}
+    def __init__(self, space: _Space, root: int) -> None:
+        self.space, self.root = space, root
+        self.possible = root != NO
+        self._alive = dict(zip(space.store.variables, alive(space.store, root), strict=True))
 
     def range(self, value: Quantity) -> Interval:
         """Bounds on a number of one row."""
@@ -120,7 +106,7 @@ class _Room:
 
     def size(self, name: str) -> float:
         """How many values a column can still take."""
-        column = self.schema[name]
+        column = self.space.schema[name]
         if isinstance(column, Category):
             return float(len(self.bins(name)))
         limits = self._column(name)
@@ -128,22 +114,71 @@ class _Room:
 
     def bins(self, name: str) -> list[int]:
         """The bins with a value in them that some row can still have."""
-        held = self._given[name][0] > 0
-        last = self.grid.size(name) - self.grid.can_miss(name)
-        found = [int(b) for b in np.flatnonzero(held[:last])]
-        if not found:
+        grid, store = self.space.grid, self.space.store
+        found = list(range(grid.size(name) - grid.can_miss(name)))
+        if name in self._alive:
+            classes = store.classes[store.variables.index(name)]
+            found = [b for b in found if int(classes[b]) in self._alive[name]]
+        if not found or not self.possible:
             raise _Empty
         return found
 
     def _column(self, name: str) -> Interval:
-        column, bins = self.schema[name], self.bins(name)
+        column, bins = self.space.schema[name], self.bins(name)
         if isinstance(column, Category):
             return Interval(float(bins[0]), float(bins[-1]))
-        starts = self.grid.starts(name)
+        starts = self.space.grid.starts(name)
         if bins[-1] + 1 == len(starts):
             return Interval(starts[bins[0]], float(column.high))
         end = starts[bins[-1] + 1]
         return Interval(starts[bins[0]], end - 1.0 if isinstance(column, Integer) else end)
+
+
+def attainable(value: Quantity, space: _Space) -> Interval:
+    """Bounds on a number of the table when every row satisfies the rules."""
+    match value:
+        case Const(amount):
+            return Interval(amount, amount)
+        case Apply(function, args):
+            return FUNCTIONS[function].reach(*(attainable(arg, space) for arg in args))
+        case Statistic():
+            return _statistic(value, space)
+        case ColumnValue():
+            raise AssertionError("a column outside a statistic is refused by the binder")
+
+
+def _statistic(stat: Statistic, space: _Space) -> Interval:
+    entry = statistics()[stat.name]
+    room = space.where(stat.given)
+    if not room.possible:
+        raise _Empty
+    if entry.argument == "condition":
+        (held,) = stat.args
+        assert not isinstance(held, Const | ColumnValue | Apply | Statistic)
+        high = 1.0 if space.where(stat.given, held).possible else 0.0
+        low = 0.0 if space.where_not(stat.given, held).possible else high
+        return entry.reach(Reach((Interval(low, high),), ()))
+    ranges = tuple(room.range(arg) for arg in stat.args if isinstance(arg, Const | ColumnValue | Apply))
+    sizes = tuple(room.size(arg.column) for arg in stat.args if isinstance(arg, ColumnValue))
+    return entry.reach(Reach(ranges, sizes))
+
+
+def _conditions(goal: Goal) -> Iterator[Pred]:
+    """The predicates a goal's statistics are about."""
+    match goal:
+        case AllOf(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _conditions(part)
+        case Spread(given=given):
+            if given is not None:
+                yield given
+        case Relation():
+            for stat in statistics_of(goal):
+                if stat.given is not None:
+                    yield stat.given
+                for arg in stat.args:
+                    if not isinstance(arg, Const | ColumnValue | Apply | Statistic):
+                        yield arg
 
 
 def _has_sum(pred: Pred) -> bool:
@@ -153,25 +188,23 @@ def _has_sum(pred: Pred) -> bool:
 # --- goals
 
 
-def _out_of_reach(goal: Goal, rules: Sequence[Pred], schema: Schema) -> str | None:
+def _out_of_reach(goal: Goal, space: _Space) -> str | None:
     """Why a goal cannot be met, if that is certain."""
     match goal:
         case AllOf(parts):
-            return next((why for part in parts if (why := _out_of_reach(part, rules, schema)) is not None), None)
+            return next((why for part in parts if (why := _out_of_reach(part, space)) is not None), None)
         case AnyOf(parts):
-            reasons = [_out_of_reach(part, rules, schema) for part in parts]
+            reasons = [_out_of_reach(part, space) for part in parts]
             return None if None in reasons else reasons[0]
         case Relation(left, op, right, tolerance):
-            a, b = attainable(left, rules, schema), attainable(right, rules, schema)
+            a, b = attainable(left, space), attainable(right, space)
             if _can_hold(a, op, b, tolerance):
                 return None
-            side, reach = ("right side", b) if isinstance(left, Const) else ("left side", a)
-            return f"its {side} can only lie between {_show(reach.low)} and {_show(reach.high)}"
+            return f"its left side can only lie between {_show(a.low)} and {_show(a.high)}"
         case Spread(column, shares, _, given, tolerance):
-            room = _Room([*rules, *(() if given is None else (given,))], schema)
-            known = schema[column]
+            known = space.schema[column]
             assert isinstance(known, Category)
-            left_out = set(known.categories) - {known.categories[b] for b in room.bins(column)}
+            left_out = set(known.categories) - {known.categories[b] for b in space.where(given).bins(column)}
             dead = [value for value, amount in shares if value in left_out and amount > tolerance]
             return f"no row can have `{column}` = `{dead[0]}`" if dead else None
 
@@ -213,9 +246,6 @@ def _targets(goal: Goal) -> Iterator[tuple[Statistic, Interval]]:
                 yield from _targets(part)
         case Relation(Statistic() as stat, op, Const(bound), tolerance):
             yield stat, _target(op, bound, tolerance)
-        case Relation(Const(bound), op, Statistic() as stat, tolerance):
-            mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
-            yield stat, _target(mirrored, bound, tolerance)
         case _:
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import inf, nextafter
 
@@ -13,19 +14,70 @@ from cuts.logic.theory import Stretch, fits
 
 MOST_PATHS = 5_000  # beyond, rules over sums of columns are taken to be satisfiable
 MOST_TRIES = 2_000  # subsets tried in search of a smaller one
+MOST_STATES = 5_000  # states visited in one search, and in all searches of a solver
+ALL_STATES = 100_000
 
 MISSING = None  # in place of a stretch
 
 
-def possible(store: Store, roots: Sequence[int]) -> bool:
-    """Whether some row satisfies all `roots`."""
-    joined = store.conjunction(roots)
-    if joined == NO:
-        return False
-    sums = [variable for variable in store.variables if isinstance(variable, Linear)]
-    if not sums:
-        return True
-    return any(tried >= MOST_PATHS or _path_fits(store, path) for tried, path in enumerate(_paths(store, joined)))
+@dataclass(slots=True)
+class Solver:
+    """Answers whether nodes of a store can hold together without joining them all, which could be far larger.
+
+    A search that grows too long is given up: then `possible` joins the nodes after all, and `excluded` says no.
+    """
+
+    store: Store
+    _spent: int = 0
+    _sums: tuple[Linear, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sums = tuple(variable for variable in self.store.variables if isinstance(variable, Linear))
+
+    def possible(self, roots: Sequence[int]) -> bool:
+        """Whether some row satisfies all `roots`."""
+        if not self._sums:
+            found = self._search(roots, MOST_STATES)
+            return self.store.conjunction(roots) != NO if found is None else found
+        return self._possible_with_sums(roots)
+
+    def excluded(self, roots: Sequence[int]) -> bool:
+        """Whether certainly no row satisfies all `roots`; no when finding out takes too long."""
+        if self._sums:
+            return not self._possible_with_sums(roots)
+        return self._search(roots, min(MOST_STATES, ALL_STATES - self._spent)) is False
+
+    def _search(self, roots: Sequence[int], most: int) -> bool | None:
+        """Depth first through all nodes at once; what failed is remembered."""
+        failed: set[frozenset[int]] = set()
+
+        def holds(state: frozenset[int]) -> bool:
+            if not state:
+                return True
+            if state in failed:
+                return False
+            if len(failed) >= most:
+                raise TimeoutError
+            nodes = {number: self.store.node(number) for number in state}
+            level = min(node.level for node in nodes.values())
+            asked = [node.children for node in nodes.values() if node.level == level]
+            waiting = [number for number, node in nodes.items() if node.level != level]
+            for children in set(zip(*asked, strict=True)):
+                if NO not in children and holds(frozenset((*waiting, *children)) - {YES}):
+                    return True
+            failed.add(state)
+            return False
+
+        try:
+            return NO not in roots and holds(frozenset(roots) - {YES})
+        except TimeoutError:
+            return None
+        finally:
+            self._spent += len(failed)
+
+    def _possible_with_sums(self, roots: Sequence[int]) -> bool:
+        paths = _paths(self.store, self.store.conjunction(roots))
+        return any(tried >= MOST_PATHS or _path_fits(self.store, self._sums, p) for tried, p in enumerate(paths))
 
 
 def smallest(candidates: Sequence[int], holds: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:
@@ -50,6 +102,35 @@ def smallest(candidates: Sequence[int], holds: Callable[[Sequence[int]], bool]) 
     return tuple(kept)
 
 
+def alive(store: Store, root: int) -> list[set[int]]:
+    """For each level the classes that lie on some way to YES.
+
+    In a reduced diagram every node but NO leads to YES, and a variable that is skipped may have any value.
+    """
+    everything = [set(range(int(classes.max()) + 1)) for classes in store.classes]
+    found: list[set[int]] = [set() for _ in everything]
+    if root == NO:
+        return found
+
+    def skip(above: int, number: int) -> None:
+        below = store.node(number).level if number != YES else len(everything)
+        for level in range(above + 1, below):
+            found[level] = everything[level]
+
+    skip(-1, root)
+    seen, stack = {root, YES, NO}, [root] if root != YES else []
+    while stack:
+        node = store.node(stack.pop())
+        for number, child in enumerate(node.children):
+            if child != NO:
+                found[node.level] = found[node.level] | {number}
+                skip(node.level, child)
+                if child not in seen:
+                    seen.add(child)
+                    stack.append(child)
+    return found
+
+
 def _paths(store: Store, root: int) -> Iterator[dict[Variable, int]]:
     """Every way to YES: the classes of the variables asked on it."""
     if root == YES:
@@ -61,10 +142,9 @@ def _paths(store: Store, root: int) -> Iterator[dict[Variable, int]]:
                 yield {store.variables[node.level]: number, **rest}
 
 
-def _path_fits(store: Store, path: dict[Variable, int]) -> bool:
+def _path_fits(store: Store, sums: Sequence[Linear], path: dict[Variable, int]) -> bool:
     """Whether numbers exist for the classes of a path."""
-    about = [variable for variable in store.variables if isinstance(variable, Linear)]
-    variables: list[Variable] = [*about, *sorted({name for form in about for name in form.columns})]
+    variables: list[Variable] = [*sums, *sorted({name for form in sums for name in form.columns})]
     options = [_stretches(variable, path.get(variable), store) for variable in variables]
     return any(_consistent(dict(zip(variables, chosen, strict=True))) for chosen in product(*options))
 

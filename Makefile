@@ -1,0 +1,40 @@
+# `make demo` shows the product, `make test` runs the tests, `make check` adds format, lint, types, layers and links.
+# Each does all the set-up on a machine with only Python 3.11+ and pip.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: demo test check format specs clean
+
+demo: $(INSTALLED)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest -n auto
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check src tests tools benchmarks
+	$(BIN)/ruff check src tests tools benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/check_docs.py
+
+format: $(INSTALLED)
+	$(BIN)/ruff format src tests tools benchmarks
+	$(BIN)/ruff check --fix src tests tools benchmarks
+
+# Put the real output into the console blocks of README, docs and tests/specs; read the diff before you commit it.
+specs: $(INSTALLED)
+	CUTS_UPDATE_SPECS=1 $(BIN)/python -m pytest -q tests/test_specs.py
+	$(BIN)/python -m pytest -q tests/test_specs.py
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cuts needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable . --group test --group check
+	touch $(INSTALLED)

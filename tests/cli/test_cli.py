@@ -1,0 +1,188 @@
+"""The command line: exit codes, JSON, files that are no programs, no torch, no traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from console import run
+from cuts import cli
+
+PROGRAM = "SYNTHESIZE: adult; ENFORCE: sex == Male; ENFORCE: E[age] == 39 WITHIN 1; END;\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "p.cuts").write_text(PROGRAM)
+    (tmp_path / "empty.cuts").write_text("")
+    (tmp_path / "binary.cuts").write_bytes(bytes(range(256)))
+    (tmp_path / "bom.cuts").write_bytes("\ufeff".encode() + PROGRAM.replace("\n", "\r\n").encode())
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "people.csv").write_text("age,sex\n20,Male\n30,\n")
+    (tmp_path / "empty.csv").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check nowhere.cuts",
+        "check dir",
+        "check empty.cuts",
+        "check binary.cuts",
+        "fmt nowhere.cuts",
+        "plan dir",
+        "verify p.cuts nowhere.csv",
+        "verify p.cuts dir",
+        "verify p.cuts empty.csv",
+        "verify p.cuts binary.cuts",
+        "check p.cuts --schema nowhere.toml",
+        "check p.cuts --schema people.csv",
+        "check p.cuts --data nowhere.csv",
+        "check p.cuts --set tol",
+        "schema infer nowhere.csv",
+        "schema infer people.csv -o nowhere/s.toml",
+        "schema check p.cuts people.csv",
+        "datasets adult -o nowhere/a.csv",
+        "datasets adult -o a.xls",
+        "datasets foo -o a.csv",
+        "explain nonsense",
+        "check",
+        "nonsense",
+        "check p.cuts --format xml",
+    ],
+)
+def test_a_call_that_cannot_be_served_is_one_message_and_exit_2(folder: Path, command: str) -> None:
+    output, code = run(["cuts", *command.split()], folder)
+    assert code == 2
+    assert "Traceback" not in output
+    assert output.count("error[") == 1 or "Error:" in output
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_fine(folder: Path) -> None:
+    assert run(["cuts", "check", "bom.cuts"], folder) == ("ok: 2 commands, no warnings\n", 0)
+
+
+def test_check_as_json_holds_the_same_facts(folder: Path) -> None:
+    (folder / "bad.cuts").write_text("SYNTHESIZE: adult;\nENFORCE: agee > 3;\nEND;")
+    output, code = run(["cuts", "check", "bad.cuts", "--format", "json"], folder)
+    assert code == 1
+    data = json.loads(output)
+    assert data["ok"] is False
+    (found,) = data["diagnostics"]
+    assert found["code"] == "unknown-column"
+    assert found["place"] == {"file": "bad.cuts", "line": 2, "column": 10, "end_line": 2, "end_column": 14}
+    (folder / "worse.cuts").write_text("SYNTHESIZE: adult; ENFORCE: age >;")
+    output, code = run(["cuts", "check", "worse.cuts", "--format", "json"], folder)
+    assert (code, len(json.loads(output)["diagnostics"])) == (1, 2)
+
+
+def test_check_exits_3_for_contradictions_and_5_for_privacy(folder: Path) -> None:
+    (folder / "c.cuts").write_text("SYNTHESIZE: adult; ENFORCE: sex == Male; ENFORCE: sex == Female; END;")
+    assert run(["cuts", "check", "c.cuts"], folder)[1] == 3
+    (folder / "s.cuts").write_text("SYNTHESIZE: adult; ENFORCE: age > 35; ENFORCE: E[age] == 30; END;")
+    assert run(["cuts", "check", "s.cuts"], folder)[1] == 3
+    (folder / "d.cuts").write_text('SYNTHESIZE: "people.csv"; ENSURE: EPSILON=1, DELTA=1e-9; END;')
+    assert run(["cuts", "check", "d.cuts"], folder)[1] == 5
+
+
+def test_verify_gives_a_verdict_a_line_in_text_and_json(folder: Path) -> None:
+    output, code = run(["cuts", "verify", "p.cuts", "adult", "--format", "json"], folder)
+    assert code == 1
+    data = json.loads(output)
+    rule, mean = data["verdicts"]
+    assert (rule["holds"], mean["holds"], data["rows"]) == (False, True, 30162)
+    assert rule["rows"]["satisfied"] == 20380
+    assert mean["facts"][0]["value"] == pytest.approx(38.4379, abs=1e-4)
+    assert run(["cuts", "verify", "p.cuts", "adult:test"], folder)[1] == 1
+
+
+def test_verify_names_a_column_the_table_lacks(folder: Path) -> None:
+    (folder / "other.csv").write_text("sexx,age\nMale,3\n")
+    output, code = run(["cuts", "verify", "p.cuts", "other.csv"], folder)
+    assert code == 1
+    assert "error[missing-column]: the table has no column `sex`" in output
+
+
+def test_rows_of_a_private_program_are_not_printed(folder: Path) -> None:
+    (folder / "q.cuts").write_text("SYNTHESIZE: adult; ENSURE: EPSILON=1, DELTA=1e-9; ENFORCE: age > 40; END;")
+    output, code = run(["cuts", "verify", "q.cuts", "adult"], folder)
+    assert code == 1
+    assert "is broken first in rows" in output
+    assert "age=" not in output
+
+
+def test_fmt_rewrites_in_place_and_is_then_content(folder: Path) -> None:
+    assert run(["cuts", "fmt", "p.cuts", "--check"], folder)[1] == 1
+    assert (folder / "p.cuts").read_text() == PROGRAM
+    assert run(["cuts", "fmt", "p.cuts"], folder)[1] == 0
+    assert run(["cuts", "fmt", "p.cuts", "--check"], folder)[1] == 0
+    before = (folder / "p.cuts").read_text()
+    (folder / "p.cuts").write_text(before.replace("sex ==", "sex =="))
+    assert [p.name for p in folder.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_program_that_does_not_parse_is_never_rewritten(folder: Path) -> None:
+    (folder / "bad.cuts").write_text("SYNTHESIZE: adult; ENFORCE: age >; END;")
+    assert run(["cuts", "fmt", "bad.cuts"], folder)[1] == 1
+    assert (folder / "bad.cuts").read_text() == "SYNTHESIZE: adult; ENFORCE: age >; END;"
+
+
+def test_plan_and_schema_have_machine_readable_forms(folder: Path) -> None:
+    output, code = run(["cuts", "plan", "p.cuts", "--format", "json"], folder)
+    assert (code, [s["level"] for s in json.loads(output)["steps"]]) == (0, ["ROW", "TABLE"])
+    output, _ = run(["cuts", "schema", "infer", "people.csv", "--format", "json", "--label", "sex"], folder)
+    assert json.loads(output)["columns"]["sex"] == {"kind": "category", "categories": ["Male"], "missing": True}
+    output, _ = run(["cuts", "schema", "infer", "people.csv"], folder)
+    assert tomllib.loads(output)["columns"]["age"]["range"] == [20, 30]
+
+
+def test_a_program_beside_its_table_finds_it(folder: Path) -> None:
+    (folder / "own.cuts").write_text('SYNTHESIZE: "people.csv"; ENFORCE: sex IS NULL IMPLIES age >= 25; END;')
+    assert run(["cuts", "check", "own.cuts"], folder) == ("ok: 1 command, no warnings\n", 0)
+    assert run(["cuts", "verify", "own.cuts", "people.csv"], folder)[1] == 0
+
+
+@pytest.mark.parametrize(
+    "command", ["check", "fmt", "plan", "explain", "verify", "datasets", "schema infer", "schema check"]
+)
+def test_help_is_one_sentence_and_one_example(tmp_path: Path, command: str) -> None:
+    output, code = run(["cuts", *command.split(), "--help"], tmp_path)
+    assert code == 0
+    assert output.count("Example: cuts ") == 1
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None                      # any import of it now fails, as if it were not installed
+import cuts
+from cuts.cli import main
+sys.argv = ["cuts", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize("command", ["check p.cuts", "fmt p.cuts", "plan p.cuts", "verify p.cuts adult"])
+def test_commands_run_without_torch(folder: Path, command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WITHOUT_TORCH, *command.split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (1 if command.startswith("verify") else 0)
+
+
+def test_our_own_bug_is_not_hidden_as_an_error_of_the_user(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(cli.pipeline, "read_program", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(["cuts", "check", "p.cuts"], folder)

@@ -1,0 +1,59 @@
+"""Which targets are out of reach."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuts.lang.binder import bind
+from cuts.lang.parser import parse
+from cuts.logic.reach import check_statistics
+from reference import ADULT
+
+
+def codes(*commands: str) -> list[str]:
+    text = "SYNTHESIZE: adult; " + " ".join(f"ENFORCE: {command};" for command in commands) + " END;"
+    return [d.code for d in check_statistics(bind(parse(text), ADULT))]
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ("age > 35", "E[age] == 30"),
+        ("sex == Female", "P[sex == Male] >= 0.1"),
+        ("sex == Female", "DIST[sex] == {Male: 50%, Female: 50%}"),
+        ("sex == Female", "H[sex] >= 0.1"),
+        ("sex == Female", "E[age | sex == Male] == 40"),
+        ("age < 30", "MEDIAN[age] >= 40"),
+        ("age BETWEEN 30 AND 40", "STD[age] >= 6"),
+        ("sex == Male IMPLIES age > 50", "E[age | sex == Male] <= 45"),
+        ("age > 35", "E[age] == 30 OR E[age] == 20"),
+        ("age > 35", "E[hours_per_week] >= 10 AND E[age] - 5 <= 25"),
+        ("age > 20", "CORR[age, sex] > 1"),
+        ("age > 20", "30 >= E[age + 20]"),
+    ],
+)
+def test_out_of_reach(commands: tuple[str, ...]) -> None:
+    assert codes(*commands) == ["unreachable-target"]
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ("age > 35", "E[age] == 36"),
+        ("age > 35", "E[age] == 35.7"),  # within the default tolerance
+        ("age > 35", "E[age] == 30 OR E[hours_per_week] == 40"),
+        ("sex == Male IMPLIES age > 50", "E[age] <= 30"),
+        ("E[age | sex == Male] == E[age | sex == Female]",),
+        ("age - hours_per_week >= 0", "E[age] == 20"),
+        ("COUNT[sex == Male] >= 1000",),
+        ("H[race] == 1.6",),
+    ],
+)
+def test_within_reach(commands: tuple[str, ...]) -> None:
+    assert codes(*commands) == []
+
+
+def test_two_targets_for_one_statistic_conflict() -> None:
+    assert codes("E[age] == 30", "E[age] >= 40") == ["conflicting-statistics"]
+    assert codes("E[age] == 30 WITHIN 6", "40 <= E[age] WITHIN 5") == []
+    assert codes("E[age | sex == Male] == 30", "E[age] == 40") == []
