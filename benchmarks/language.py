@@ -53,9 +53,8 @@ def main() -> None:
             print(f"40 random implications {name}, seed {seed}: {spent:.3f} CPU s, {size:,} nodes")
     for words in (["check"], ["plan"], ["verify"]):
         table = ["adult"] if words == ["verify"] else []
-        print(
-            f"cuts {words[0]} on Adult, whole process: {command([*words, str(EXAMPLES / 'paper_rules.cuts'), *table], repeats)}"
-        )
+        spent_by = command([*words, str(EXAMPLES / "paper_rules.cuts"), *table], repeats)
+        print(f"cuts {words[0]} on Adult, whole process: {spent_by}")
 
 
 def report(name: str, work: Callable[[], object], repeats: int, note: str = "") -> None:

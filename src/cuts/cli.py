@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ from cuts.lang.printer import render
 from cuts.lang.syntax import Program
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
-from cuts.text.diagnostic import CutsError, Diagnostic, exit_code, usage_error
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, exit_code, usage_error
 from cuts.text.files import read_text, write_text
 from cuts.text.source import Source
 
@@ -79,6 +80,8 @@ def main() -> None:
         app()
     except CutsError as error:
         print(diagnostics.as_text(error.diagnostics, error.source), file=sys.stderr)
+        if _wants_json(sys.argv):
+            _print_json({"ok": False, "diagnostics": diagnostics.as_data(error.diagnostics, error.source)})
         sys.exit(error.exit_code)
     except BrokenPipeError:  # the reader of our output left
         sys.stderr.close()
@@ -213,9 +216,11 @@ def datasets_command(
         print(align(["name", "train", "test", "licence", "about"], rows, right=[1, 2]))
         return
     found = datasets.find(name)
-    if found is None or output is None:
-        what = f"there is no embedded table `{name}`" if found is None else "a file to write to is needed"
-        raise usage_error("unknown-data", what, "e.g. `cuts datasets adult -o adult.csv`")
+    example = "e.g. `cuts datasets adult -o adult.csv`"
+    if found is None:
+        raise usage_error("unknown-data", f"there is no embedded table `{name}`", example)
+    if output is None:
+        raise usage_error("missing-argument", "a file to write to is needed", example)
     datasets.export(found, output, "test" if split is Split.test else "train")
     _say(f"{output} written")
 
@@ -285,15 +290,13 @@ def _checked(
 def _summary(found: pipeline.Checked) -> str:
     if found.exit_code:
         return f"not ok: {_counts(found.diagnostics)}"
-    count = len(found.program.commands)
-    return f"ok: {count} {'command' if count == 1 else 'commands'}, {_counts(found.diagnostics)}"
+    return f"ok: {counted(len(found.program.commands), 'command')}, {_counts(found.diagnostics)}"
 
 
 def _counts(found: Sequence[Diagnostic]) -> str:
     errors = sum(d.severity == "error" for d in found)
     warnings = len(found) - errors
-    named = [(errors, "error"), (warnings, "warning")]
-    return ", ".join(f"{n} {word}{'s' if n != 1 else ''}" for n, word in named if n) or "no warnings"
+    return ", ".join(counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n) or "no warnings"
 
 
 def _values(given: list[str] | None) -> dict[str, str | float]:
@@ -304,6 +307,10 @@ def _values(given: list[str] | None) -> dict[str, str | float]:
             raise usage_error("bad-setting", f"`{item}` is not NAME=VALUE", "e.g. `--set tol=0.01`")
         values[name] = value
     return values
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    return "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
 def _print_json(data: Any) -> None:

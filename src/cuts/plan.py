@@ -27,6 +27,7 @@ from cuts.lang.spec import (
 from cuts.logic.core import build_grid
 from cuts.logic.diagram import Diagram, compile_rules
 from cuts.text.columns import align
+from cuts.text.diagnostic import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def _how(command: Bound, diagram: Diagram) -> str:
     match command:
         case RowRule(_, _, mode, method):
             penalty = "penalty while training, then " if method == "penalty" else ""
-            return f"{penalty}rows drawn through the diagram ({_count(diagram.size)}), {mode}"
+            return f"{penalty}rows drawn through the diagram ({counted(diagram.size, 'node')}), {mode}"
         case TableGoal():
             return f"{_weight(command.weight)}, then rows chosen to match"
         case TableAim(direction):
@@ -102,10 +103,6 @@ def _how(command: Bound, diagram: Diagram) -> str:
 
 def _weight(weight: float | None) -> str:
     return "fine-tuning, automatic weight" if weight is None else f"fine-tuning, weight {_short(weight)}"
-
-
-def _count(nodes: int) -> str:
-    return "1 node" if nodes == 1 else f"{nodes:,} nodes"
 
 
 def _tolerances(goal: Goal) -> Sequence[float]:

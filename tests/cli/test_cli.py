@@ -47,6 +47,8 @@ def folder(tmp_path: Path) -> Path:
         "check p.cuts --set tol",
         "schema infer nowhere.csv",
         "schema infer people.csv -o nowhere/s.toml",
+        "schema infer people.csv -o dir",
+        "datasets adult",
         "schema check p.cuts people.csv",
         "datasets adult -o nowhere/a.csv",
         "datasets adult -o a.xls",
@@ -80,6 +82,9 @@ def test_check_as_json_holds_the_same_facts(folder: Path) -> None:
     (folder / "worse.cuts").write_text("SYNTHESIZE: adult; ENFORCE: age >;")
     output, code = run(["cuts", "check", "worse.cuts", "--format", "json"], folder)
     assert (code, len(json.loads(output)["diagnostics"])) == (1, 2)
+    output, code = run(["cuts", "check", "nowhere.cuts", "--format", "json"], folder)
+    assert code == 2
+    assert '"code": "unreadable-file"' in output
 
 
 def test_check_exits_3_for_contradictions_and_5_for_privacy(folder: Path) -> None:

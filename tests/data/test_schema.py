@@ -80,6 +80,26 @@ def test_every_mistake_in_a_schema_is_reported() -> None:
     assert "did you mean `bins`?" in helps
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'label = ["x"]\n[columns.a]\nkind = "real"\nrange = [0, 1]',
+        'protected = [["a"]]\n[columns.a]\nkind = "real"\nrange = [0, 1]',
+        '[columns.a]\nkind = "integer"\nrange = [0, 1' + "0" * 400 + "]",
+        '[columns.a]\nkind = "integer"\nrange = [0, 1' + "0" * 5000 + "]",
+        '[columns.a]\nkind = "real"\nrange = [0, inf]',
+        '[columns.a]\nkind = "category"\ncategories = [1.5, [2]]',
+        "columns = 3",
+        "= =",
+    ],
+)
+def test_a_broken_schema_is_never_a_traceback(tmp_path: Path, text: str) -> None:
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(CutsError) as caught:
+        read_schema(tmp_path / "s.toml")
+    assert {d.code for d in caught.value.diagnostics} <= {"bad-schema", "unreadable-schema"}
+
+
 def test_a_table_is_checked_against_a_schema() -> None:
     schema = Schema("t", (Integer("age", 17, 90), Category("sex", ("Female", "Male")), Real("h", 0.0, 2.0)))
     table = Table(pa.table({"age": [20, 95, None], "sex": ["Male", "male", "Female"], "extra": [1, 2, 3]}))
@@ -140,6 +160,7 @@ def test_csv_and_parquet_give_the_same_rows_back(tmp_path: Path) -> None:
         ("twice.csv", b"a,a\n1,2\n"),
         ("header.csv", b"a,b\n"),
         ("latin.csv", b"a\n\xff\xfe\n"),
+        ("latin_header.csv", b"a\xff,b\n1,2\n"),
         ("broken.parquet", b"PAR1 this is no table"),
         ("notes.txt", b"a,b\n1,2\n"),
     ],

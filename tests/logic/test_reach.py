@@ -57,3 +57,9 @@ def test_two_targets_for_one_statistic_conflict() -> None:
     assert codes("E[age] == 30", "E[age] >= 40") == ["conflicting-statistics"]
     assert codes("E[age] == 30 WITHIN 6", "40 <= E[age] WITHIN 5") == []
     assert codes("E[age | sex == Male] == 30", "E[age] == 40") == []
+    assert codes("E[age] == 30 AND E[age] == 50") == ["conflicting-statistics"]
+
+
+def test_a_measure_cannot_leave_its_range() -> None:
+    assert codes("DEMOGRAPHIC_PARITY(protected=sex, target=salary) <= -1") == ["unreachable-target"]
+    assert codes("DEMOGRAPHIC_PARITY(protected=sex, target=salary) <= 0.02") == []

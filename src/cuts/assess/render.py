@@ -10,6 +10,7 @@ from typing import Any
 from cuts.assess.verify import Fact, Rows, Verdict
 from cuts.lang.printer import number
 from cuts.text.columns import align
+from cuts.text.diagnostic import counted
 
 _WORDS = {True: "holds", False: "FAILS", None: "-"}
 
@@ -40,15 +41,11 @@ def _measured(verdict: Verdict) -> str:
 
 
 def _rows(rows: Rows) -> str:
-    share = f"{_percent(rows.satisfied, rows.total)} of {_counted(rows.total)}"
+    share = f"{_percent(rows.satisfied, rows.total)} of {counted(rows.total, 'row')}"
     if rows.applicable == rows.total:
         return share
     applied = _percent(rows.applicable_satisfied, rows.applicable)
-    return f"{applied} of {_counted(rows.applicable)} it applies to, {share}"
-
-
-def _counted(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"{applied} of {counted(rows.applicable, 'row')} it applies to, {share}"
 
 
 def _percent(part: int, whole: int) -> str:

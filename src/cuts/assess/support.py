@@ -9,6 +9,7 @@ import numpy as np
 
 from cuts.data.conform import conform
 from cuts.data.table import Table
+from cuts.lang.printer import number
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -27,7 +28,7 @@ from cuts.lang.spec import (
     statistics_of,
 )
 from cuts.read import exact
-from cuts.text.diagnostic import Diagnostic
+from cuts.text.diagnostic import Diagnostic, counted
 
 CONFIDENCE = 1.96  # standard errors on each side of a 95 % interval
 SMALLEST_GROUP = 385  # rows for a rate known to five points either way
@@ -95,7 +96,7 @@ def rare_condition(command: TableGoal, rows: int, spread: float, tolerance: floa
         "rare-condition",
         "too few rows meet the condition to certify the tolerance",
         command.origin.body_span,
-        f"{rows:,} rows: known to about {spread:.3g}, asked to {tolerance:.3g}",
+        f"{counted(rows, 'row')}: known to about {_short(spread)}, asked to {_short(tolerance)}",
         "widen the tolerance with `WITHIN`, or ask of a larger group",
         severity="warning",
     )
@@ -111,3 +112,7 @@ def small_group(command: ModelGoal | ModelAim, column: str, group: str, rows: in
         "merge small groups in the data, or protect a column with larger ones",
         severity="warning",
     )
+
+
+def _short(value: float) -> str:
+    return number(float(f"{value:.3g}")) if value < float("inf") else "nothing"

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from cuts.data.schema import Category, Column, Integer, Schema
 from cuts.data.table import Bools, Table
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean
 
 
 def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) -> Table:
@@ -140,7 +140,7 @@ def unexpected_missing(column: Column, count: int, row: int) -> Diagnostic:
     """Missing values where the schema allows none."""
     return Diagnostic(
         "unexpected-missing",
-        f"the column `{column.name}` has {count} missing values, the first in row {row + 1}",
+        f"the column `{column.name}` has {counted(count, 'missing value')}, the first in row {row + 1}",
         help=f"add `missing = true` to `{column.name}` in the schema",
     )
 
@@ -148,12 +148,13 @@ def unexpected_missing(column: Column, count: int, row: int) -> Diagnostic:
 def outside_schema(column: Column, count: int, row: int, value: object) -> Diagnostic:
     """Values the schema does not allow."""
     allowed = "a category of the schema"
+    shown = int(value) if isinstance(value, float) and value.is_integer() else value
     if not isinstance(column, Category):
         whole = "a whole number " if isinstance(column, Integer) else ""
         allowed = f"{whole}from {column.low} to {column.high}"
     return Diagnostic(
         "outside-schema",
-        f"the column `{column.name}` has {count} values outside the schema, "
-        f"the first in row {row + 1}: {value!r} is not {allowed}",
+        f"the column `{column.name}` has {counted(count, 'value')} outside the schema, "
+        f"the first in row {row + 1}: {shown!r} is not {allowed}",
         help="correct the table, or widen the column in the schema",
     )

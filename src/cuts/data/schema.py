@@ -13,6 +13,7 @@ from cuts.vocab.interval import Interval
 
 Provenance = Literal["declared", "inferred"]
 DEFAULT_BINS = 32
+LARGEST = 1e300  # beyond, sums of columns overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,9 @@ class Category:
 
     def __post_init__(self) -> None:
         if not self.categories:
-            raise ValueError(f"column `{self.name}` has no categories")
+            raise ValueError("it has no categories")
         if len(set(self.categories)) < len(self.categories):
-            raise ValueError(f"column `{self.name}` lists a category twice")
+            raise ValueError("it lists a category twice")
 
     @property
     def range(self) -> Interval:
@@ -52,7 +53,7 @@ class Integer:
     missing: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers(self.name, self.low, self.high, self.bins)
+        _check_numbers(self.low, self.high, self.bins)
 
     @property
     def range(self) -> Interval:
@@ -76,7 +77,7 @@ class Real:
     missing: bool = False
 
     def __post_init__(self) -> None:
-        _check_numbers(self.name, self.low, self.high, self.bins)
+        _check_numbers(self.low, self.high, self.bins)
 
     @property
     def range(self) -> Interval:
@@ -179,14 +180,14 @@ def _column_data(column: Column) -> dict[str, Any]:
     return data
 
 
-def _check_numbers(name: str, low: float, high: float, bins: int | tuple[float, ...]) -> None:
-    if not (abs(low) < float("inf") and abs(high) < float("inf") and low <= high):
-        raise ValueError(f"column `{name}` has no range from {low} to {high}")
+def _check_numbers(low: float, high: float, bins: int | tuple[float, ...]) -> None:
+    if not (abs(low) <= LARGEST and abs(high) <= LARGEST and low <= high):
+        raise ValueError(f"there is no range from {low} to {high}")
     if isinstance(bins, int):
         if bins < 1:
-            raise ValueError(f"column `{name}` needs at least one bin")
+            raise ValueError("it needs at least one bin")
     elif list(bins) != sorted(set(bins)) or any(not low < edge <= high for edge in bins):
-        raise ValueError(f"column `{name}`: bin edges must rise and lie inside its range")
+        raise ValueError("its bin edges must rise and lie inside its range")
 
 
 def _fold(name: str) -> str:

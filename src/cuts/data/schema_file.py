@@ -26,8 +26,8 @@ def read_schema(path: Path) -> Schema:
     text = read_text(path, "schema")
     try:
         data = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
-    except (json.JSONDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise usage_error("unreadable-schema", f"{path} is not a schema: {error}") from None
+    except (ValueError, RecursionError) as error:  # both decoders raise kinds of ValueError
+        raise usage_error("unreadable-schema", f"{path} is not a schema: {str(error)[:200]}") from None
     return schema_from(data, str(path))
 
 
@@ -51,15 +51,19 @@ def schema_from(data: object, title: str) -> Schema:
     ]
     given = data.get("columns")
     if not isinstance(given, Mapping) or not given:
-        problems.append(bad_schema(title, "a schema has a table `columns`", '[columns.age]\nkind = "integer"'))
+        problems.append(
+            bad_schema(title, "a schema has a table `columns`", '[columns.age]\nkind = "integer"\nrange = [17, 90]')
+        )
         raise CutsError(problems)
     columns = [_column(str(name), fields, title, problems) for name, fields in given.items()]
     known = set(map(str, given))
     label, protected = data.get("label"), data.get("protected", [])
     provenance = data.get("provenance", "declared")
-    if label is not None and label not in known:
+    if label is not None and not isinstance(label, str):
+        problems.append(bad_schema(title, "`label` is the name of a column", 'label = "salary"'))
+    elif label is not None and label not in known:
         problems.append(bad_schema(title, f"the label `{label}` is not a column", did_you_mean(str(label), known)))
-    if not isinstance(protected, list):
+    if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
         problems.append(bad_schema(title, "`protected` is a list of columns", 'protected = ["sex"]'))
         protected = []
     problems += [
@@ -102,32 +106,32 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
     try:
         return _category(name, fields) if kind == "category" else _number(name, kind, fields)
     except (ValueError, TypeError) as error:
-        problems.append(bad_schema(title, str(error)))
+        problems.append(bad_schema(where, str(error)))
         return None
 
 
 def _category(name: str, fields: Mapping[str, Any]) -> Category:
     categories = fields.get("categories")
     if not isinstance(categories, list) or any(isinstance(c, list | dict | float) for c in categories):
-        raise ValueError(f'column `{name}` needs `categories`, a list of texts, e.g. ["Female", "Male"]')
+        raise ValueError('it needs `categories`, a list of texts, e.g. ["Female", "Male"]')
     texts = tuple(str(c).lower() if isinstance(c, bool) else str(c) for c in categories)
-    return Category(name, texts, _flag(name, fields, "ordered"), _flag(name, fields, "missing"))
+    return Category(name, texts, _flag(fields, "ordered"), _flag(fields, "missing"))
 
 
 def _number(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
     limits = fields.get("range")
     if not isinstance(limits, list) or len(limits) != 2 or not all(_is_number(limit) for limit in limits):
-        raise ValueError(f"column `{name}` needs `range`, its lowest and highest value, e.g. [17, 90]")
+        raise ValueError("it needs `range`, its lowest and highest value, e.g. [17, 90]")
     bins = fields.get("bins", 32)
     if isinstance(bins, list) and all(_is_number(edge) for edge in bins):
         bins = tuple(float(edge) for edge in bins)
     elif not isinstance(bins, int) or isinstance(bins, bool):
-        raise ValueError(f"column `{name}`: `bins` is a number of bins or a list of edges")
-    missing = _flag(name, fields, "missing")
+        raise ValueError("`bins` is a number of bins or a list of edges")
+    missing = _flag(fields, "missing")
     if kind == "real":
         return Real(name, float(limits[0]), float(limits[1]), bins, missing)
     if any(limit != int(limit) for limit in limits):
-        raise ValueError(f"column `{name}` is of integers, its range must be too")
+        raise ValueError("it holds integers, its range must be of integers too")
     return Integer(name, int(limits[0]), int(limits[1]), bins, missing)
 
 
@@ -135,10 +139,10 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
-def _flag(name: str, fields: Mapping[str, Any], key: str) -> bool:
+def _flag(fields: Mapping[str, Any], key: str) -> bool:
     value = fields.get(key, False)
     if not isinstance(value, bool):
-        raise ValueError(f"column `{name}`: `{key}` is true or false")
+        raise ValueError(f"`{key}` is true or false")
     return value
 
 

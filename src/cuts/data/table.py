@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cuts.text.diagnostic import usage_error
-from cuts.text.files import present
+from cuts.text.files import present, unwritable
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -92,9 +92,12 @@ def read_table(path: Path) -> Table:
             raise usage_error(
                 "unreadable-table", f"{path} has no known ending", "tables are .csv, .csv.gz or .parquet files"
             )
+        names = arrow.column_names
+    except UnicodeDecodeError:
+        raise usage_error("unreadable-table", f"{path} is not UTF-8 text", "save the file as UTF-8") from None
     except (pa.ArrowException, OSError) as error:
         raise usage_error("unreadable-table", f"{path} is not a table: {_reason(error)}") from None
-    duplicate = next((name for name in arrow.column_names if arrow.column_names.count(name) > 1), None)
+    duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate is not None:
         raise usage_error("unreadable-table", f"{path} has two columns named `{duplicate}`", "rename one of them")
     if arrow.num_rows == 0:
@@ -106,7 +109,10 @@ def _read_csv(path: Path) -> pa.Table:
     from pyarrow import csv
 
     convert = csv.ConvertOptions(null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False)
-    arrow = csv.read_csv(path, convert_options=convert)
+    try:
+        arrow = csv.read_csv(path, convert_options=convert)
+    except pa.ArrowInvalid:  # once more on one thread: then the message says which row
+        arrow = csv.read_csv(path, csv.ReadOptions(use_threads=False), convert_options=convert)
     for field in arrow.schema:
         if pa.types.is_binary(field.type):
             raise usage_error(
@@ -122,6 +128,8 @@ def _reason(error: Exception) -> str:
     if ragged is not None:
         where = f"row {ragged[1]} " if ragged[1] else "a row "
         return f"{where}has {ragged[3]} cells instead of {ragged[2]}"
+    if "Parquet" in text:
+        return "it is no Parquet file, or a damaged one"
     return text.split(": '")[0][:200]
 
 
@@ -140,6 +148,6 @@ def write_table(table: Table, path: Path) -> None:
             pq.write_table(table.arrow, temporary, compression="zstd")
         temporary.replace(path)
     except OSError as error:
-        raise usage_error("unwritable-file", f"{path} cannot be written: {error.strerror}") from None
+        raise unwritable(path, error) from None
     finally:
         temporary.unlink(missing_ok=True)

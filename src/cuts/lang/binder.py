@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cuts.data.schema import Schema
+from cuts.data.schema import Integer, Schema
 from cuts.lang import models, printer, rows, syntax, tables
 from cuts.lang.lets import expand_lets
 from cuts.lang.options import number_option, word_option
@@ -16,6 +16,7 @@ from cuts.lang.spec import (
     Direction,
     Level,
     LinearCompare,
+    Missing,
     ModelAim,
     ModelGoal,
     Origin,
@@ -27,8 +28,9 @@ from cuts.lang.spec import (
     Truth,
 )
 from cuts.lang.syntax import Command, Kind, Program
-from cuts.text.diagnostic import CutsError, Diagnostic, has_errors
+from cuts.text.diagnostic import CutsError, Diagnostic, has_errors, nearest
 from cuts.text.source import Span
+from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.names import measures
 
 DEFAULT_BUDGET = 0.02
@@ -59,8 +61,8 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
     """The spec, if there are no errors, and all errors and warnings in order of place."""
     scope = Scope(schema)
     expanded = expand_lets(program, scope)
-    bound = [_Binder(command, number, program, scope).bound() for number, command in enumerate(expanded, 1)]
-    for second in [c for c in expanded if isinstance(c.body, syntax.Settings)][1:]:
+    bound = [_Binder(command, number, program, scope).bound() for number, command in expanded]
+    for second in [c for _, c in expanded if isinstance(c.body, syntax.Settings)][1:]:
         scope.add(duplicate_privacy(second))
     found = tuple(sorted(scope.found, key=lambda d: d.span.start if d.span is not None else 0))
     if has_errors(found):
@@ -93,7 +95,8 @@ class _Binder:
 
     def bound(self) -> Bound | None:
         """The bound command, or nothing after reporting why."""
-        level = _level(self.command.body)
+        private = self.command.kind == "DIFFERENTIAL PRIVACY"
+        level = Level.PRIVACY if private else _level(self.command.body)
         self._check_kind(level)
         self._check_action(level)
         if level is Level.PRIVACY:
@@ -111,6 +114,8 @@ class _Binder:
 
     def _row(self, weight: float | None) -> RowRule | None:
         body = self._expr()
+        if self._direction() is not None and not _compares(body):
+            return None
         pred = rows.predicate(body, self.scope)
         mode = self._word("mode", ("repair", "condition"))
         method = self._method(Level.ROW)
@@ -177,6 +182,8 @@ class _Binder:
         body = self.command.body
         if self.command.weight is not None:
             self.scope.add(bad_weight(self.command, "privacy is a promise, it has no weight"))
+        if self.command.tolerance is not None:
+            self.scope.add(no_tolerance(self.command))
         if not isinstance(body, syntax.Settings):
             self.scope.add(models.missing_argument("DIFFERENTIAL PRIVACY", "EPSILON", body.span))
             return None
@@ -188,7 +195,7 @@ class _Binder:
         kind, body = self.command.kind, self.command.body
         if kind is None:
             return
-        right = _kind(body, level)
+        right = _kind(body, level, kind)
         if kind != right:
             self.scope.add(kind_mismatch(self.command, kind, right))
 
@@ -198,8 +205,11 @@ class _Binder:
             self.scope.add(action_mismatch(self.command, "privacy is ensured", "ENSURE"))
         elif level is not Level.PRIVACY and action == "ENSURE":
             self.scope.add(action_mismatch(self.command, "only privacy is ensured", "ENFORCE"))
-        elif level is Level.ROW and action in ("MINIMIZE", "MAXIMIZE"):
-            self.scope.add(action_mismatch(self.command, "a condition on rows holds or fails", "ENFORCE"))
+        elif level is Level.ROW and self._direction() is not None:
+            if _compares(self._expr()):
+                self.scope.add(action_mismatch(self.command, "a condition on rows holds or fails", "ENFORCE"))
+            else:
+                self.scope.add(needs_number(self.command))
 
     def _direction(self) -> Direction | None:
         action = self.command.action
@@ -249,9 +259,13 @@ class _Binder:
         return next((option for option in self.command.options if option.key == key), None)
 
     def _check_options(self, *known: str) -> None:
+        seen: set[str] = set()
         for option in self.command.options:
             if option.key not in known:
                 self.scope.add(models.unknown_option(option, known, "this command"))
+            elif option.key in seen:
+                self.scope.add(tables.wrong_arguments(f"`{option.key}` is given twice", option.span))
+            seen.add(option.key)
 
     def _not_a_number(self) -> None:
         what = f"{self.command.action} needs a number, not a comparison"
@@ -267,12 +281,19 @@ class _Binder:
 def _level(body: syntax.Expr | syntax.Settings) -> Level:
     if isinstance(body, syntax.Settings):
         return Level.PRIVACY
-    if any(isinstance(node, syntax.Call) and node.name in measures() for node in nodes(body)):
+    if any(isinstance(node, syntax.Call) and _is_measure(node) for node in nodes(body)):
         return Level.MODEL
     return Level.TABLE if any(isinstance(node, syntax.Stat) for node in nodes(body)) else Level.ROW
 
 
-def _kind(body: syntax.Expr | syntax.Settings, level: Level) -> Kind:
+def _is_measure(call: syntax.Call) -> bool:
+    """Whether a call names a measure, or is meant to."""
+    known = call.name in measures() or call.name in NAMED_FUNCTIONS
+    return call.name in measures() if known else bool(call.options) or nearest(call.name, measures()) is not None
+
+
+def _kind(body: syntax.Expr | syntax.Settings, level: Level, written: Kind) -> Kind:
+    """The kind an expression makes its command; `written` where nothing is known of a measure."""
     match level:
         case Level.PRIVACY:
             return "DIFFERENTIAL PRIVACY"
@@ -281,8 +302,8 @@ def _kind(body: syntax.Expr | syntax.Settings, level: Level) -> Kind:
         case Level.ROW:
             return "IMPLICATION" if isinstance(body, syntax.Implies) else "ROW CONSTRAINT"
         case Level.MODEL:
-            calls = [n for n in nodes(body) if isinstance(n, syntax.Call) and n.name in measures()]
-            return measures()[calls[0].name].kind
+            names = [n.name for n in nodes(body) if isinstance(n, syntax.Call) and n.name in measures()]
+            return measures()[names[0]].kind if names else written
 
 
 def _compares(expr: syntax.Expr) -> bool:
@@ -305,9 +326,14 @@ def _conjuncts(pred: Pred) -> Iterator[Pred]:
 def _rejects_all(leaf: Pred, schema: Schema) -> bool:
     if isinstance(leaf, Truth):
         return not leaf.value
+    if isinstance(leaf, Missing):
+        return not schema[leaf.column].missing
     if not isinstance(leaf, LinearCompare) or len(leaf.form.terms) != 1:
         return False
-    limits = schema[leaf.form.columns[0]].range
+    column = schema[leaf.form.columns[0]]
+    limits = column.range
+    if isinstance(column, Integer) and leaf.op == "==" and leaf.bound != int(leaf.bound):
+        return True
     tests: dict[str, Callable[[float], bool]] = {
         "==": lambda c: not limits.low <= c <= limits.high,
         "!=": lambda c: limits.low == c == limits.high,
@@ -328,6 +354,8 @@ def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
         column = schema[leaf.form.columns[0]]
         span, label = _leaf_span(leaf, body, schema), "rejects every row"
         reach = f"{printer.number(column.range.low)} to {printer.number(column.range.high)}"
+        if isinstance(column, Integer):
+            reach += " in whole numbers"
         return Diagnostic(
             "outside-domain",
             f"no value of `{column.name}` satisfies this: it goes from {reach}",
@@ -335,7 +363,15 @@ def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
             label,
             "change the number, or widen the column's range in the schema",
         )
-    return Diagnostic("outside-domain", "this never holds", body.span, "rejects every row")
+    if isinstance(leaf, Missing):
+        return Diagnostic(
+            "outside-domain",
+            f"the schema says that `{leaf.column}` is never missing",
+            body.span,
+            "rejects every row",
+            f"add `missing = true` to `{leaf.column}` in the schema",
+        )
+    return Diagnostic("outside-domain", "this never holds", body.span, "rejects every row", "leave the command out")
 
 
 def _leaf_span(leaf: LinearCompare, body: syntax.Expr, schema: Schema) -> Span:
@@ -362,6 +398,18 @@ def kind_mismatch(command: Command, written: Kind, right: Kind) -> Diagnostic:
 def action_mismatch(command: Command, why: str, right: str) -> Diagnostic:
     """An action that does not fit the expression."""
     return Diagnostic("action-mismatch", why, command.action_span, f"not {command.action}", f"write `{right}:` here")
+
+
+def needs_number(command: Command) -> Diagnostic:
+    """MINIMIZE or MAXIMIZE of a value of rows."""
+    body = printer.expression(command.body)
+    return Diagnostic(
+        "action-mismatch",
+        f"{command.action} needs a number of the table",
+        command.body.span,
+        "a value of each row",
+        f"write `{command.action}: E[{body}]` for its mean",
+    )
 
 
 def no_tolerance(command: Command) -> Diagnostic:

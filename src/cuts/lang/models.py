@@ -56,7 +56,7 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
         scope.add(wrong_arguments(f"the arguments of `{call.name}` are named", call.args[0].span, _example(call.name)))
     options = _by_key(call.options, (*entry.required, *entry.optional), call.name, scope)
     for key in entry.required:
-        if key not in options:
+        if key not in options and not call.args:
             scope.add(missing_argument(call.name, key, call.span))
     target = _one_column(options.get("target"), scope)
     protected = _columns(options.get("protected"), scope)
@@ -193,7 +193,8 @@ def _amount(key: str, options: dict[str, syntax.Option], scope: Scope, span: Spa
     value = options[key].value
     if isinstance(value, syntax.Number):
         return value.value
-    scope.add(_bad_amount(f"bad-{key}", f"{key.upper()} is a number", value.span, f"{key.upper()}=1e-9"))
+    example = "EPSILON=1.0" if key == "epsilon" else "DELTA=1e-9"
+    scope.add(_bad_amount(f"bad-{key}", f"{key.upper()} is a number", value.span, example))
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuts.lang import syntax
+from cuts.lang import printer, syntax
 from cuts.lang.scope import Scope
 from cuts.text.diagnostic import Diagnostic, did_you_mean
 from cuts.text.source import Span
@@ -37,10 +37,14 @@ def word_option(option: syntax.Option, words: Sequence[str], scope: Scope) -> st
     if text in words:
         return text
     help = did_you_mean(text, words) or f"write {' or '.join(f'`{option.key}={word}`' for word in words)}"
-    scope.add(bad_option(f"`{option.key}` has no value like this", option.value.span, help))
+    scope.add(bad_option(f"`{option.key}` cannot be `{_written(option.value)}`", option.value.span, help))
     return None
 
 
 def bad_option(title: str, span: Span, help: str | None = None) -> Diagnostic:
     """An option with a value it cannot have."""
     return Diagnostic("bad-option", title, span, "not possible here", help)
+
+
+def _written(value: syntax.Value | syntax.ListOf) -> str:
+    return "a list" if isinstance(value, syntax.ListOf) else printer.expression(value)

@@ -13,12 +13,10 @@ from lark.tree import Meta
 
 from cuts.lang import recover, syntax
 from cuts.lang.pieces import pieces
-from cuts.lang.syntax import Program
+from cuts.lang.syntax import MOST_NESTED, Program
 from cuts.text.diagnostic import CutsError, Diagnostic
 from cuts.text.source import Source, Span
 from cuts.vocab.names import canonical
-
-MOST_NESTED = 100
 
 
 def parse(text: str, name: str = "program.cuts") -> Program:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cuts.lang import syntax
 from cuts.lang.rewrite import rewrite
 from cuts.lang.syntax import Placeholder, Program
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed
 
 
 def fill(program: Program, values: Mapping[str, str | float]) -> Program:
@@ -42,13 +42,14 @@ def open_placeholder(node: Placeholder) -> Diagnostic:
         f"the placeholder `<{node.name}>` has no value",
         node.span,
         "to be filled",
-        f"--set {node.name}=0.01",
+        f"--set {node.name}=VALUE",
     )
 
 
 def unknown_placeholder(name: str, names: set[str]) -> Diagnostic:
     """A value that fits no placeholder."""
-    help = did_you_mean(name, names) or ("the program has no placeholders" if not names else None)
+    known = f"the placeholders are {listed(sorted(names))}" if names else "the program has no placeholders"
+    help = did_you_mean(name, names) or known
     return Diagnostic("unknown-placeholder", f"there is no placeholder `<{name}>` in the program", help=help)
 
 

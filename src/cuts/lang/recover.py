@@ -20,7 +20,7 @@ _WORDS = {
     "NAME": "a name",
     "NUMBER": "a number",
     "STRING": "a quoted text",
-    "ACTION": "`ENFORCE`, `ENSURE`, `MINIMIZE` or `MAXIMIZE`",
+    "ACTION": "`ENFORCE`, `ENSURE`, `MINIMIZE`, `MAXIMIZE`",
     "_LET": "`LET`",
     "SOURCE": "the name of a data set",
     "COMPARE": "a comparison",
@@ -71,16 +71,19 @@ def explain(source: Source, parts: tuple[Piece, ...], parse_part: ParsePart) -> 
         found.append(no_head(parts[0], source))
     ends = [index for index, part in enumerate(parts) if part.opening == "END"]
     if not ends:
-        found.append(missing_end(parts[-1]))
+        found.append(missing_end(parts[-1], source))
     for index, part in enumerate(parts):
         if ends and index > ends[0]:
             found.append(after_end(part))
             break
+        if not part.span.start < part.span.end:
+            found.append(empty_statement(part))
+            continue
         if part.opening == "SYNTHESIZE" and index > 0:
             found.append(second_head(part))
         elif part.opening != "END" and not (index == 0 and part.opening != "SYNTHESIZE" and found):
             found += _errors_in(part, source, parse_part)
-        if not part.stopped:
+        if not part.stopped and not (not ends and part is parts[-1]):
             found.append(missing_semicolon(part))
     return sorted(found, key=lambda d: d.span.start if d.span is not None else 0)
 
@@ -107,6 +110,9 @@ def no_head(part: Piece, source: Source) -> Diagnostic:
     """The first statement is not `SYNTHESIZE`."""
     word = re.match(r"\w*", source.slice(part.span))
     written = word.group() if word else ""
+    if written.upper() == "SYNTHESIZE":
+        after = Span(part.span.start + len(written), part.span.start + len(written))
+        return Diagnostic("syntax-error", "`:` is missing after `SYNTHESIZE`", after, "", "write `SYNTHESIZE: adult;`")
     if written and nearest(written, ["SYNTHESIZE"]):
         return misspelt(written, "SYNTHESIZE", Span(part.span.start, part.span.start + len(written)))
     return Diagnostic(
@@ -123,16 +129,23 @@ def second_head(part: Piece) -> Diagnostic:
     return Diagnostic("syntax-error", "a program names its data once", part.span, "a second `SYNTHESIZE`")
 
 
-def missing_end(last: Piece) -> Diagnostic:
+def missing_end(last: Piece, source: Source) -> Diagnostic:
     """No `END;`."""
-    return Diagnostic(
-        "missing-end", "the program has no end", Span(last.span.end, last.span.end), "", "close it with `END;`"
-    )
+    at = source.text.find(";", last.span.end) + 1 if last.stopped else last.span.end
+    close = "close it with `END;`" if last.stopped else "close it with `; END;`"
+    return Diagnostic("missing-end", "the program has no end", Span(at, at), "", close)
 
 
 def after_end(part: Piece) -> Diagnostic:
     """Something follows `END;`."""
-    return Diagnostic("syntax-error", "nothing may follow `END;`", part.span, "after the end", "move it before `END;`")
+    again = part.opening == "END" or part.span.start == part.span.end
+    help = "leave it out" if again else "move it before `END;`"
+    return Diagnostic("syntax-error", "nothing may follow `END;`", part.span, "after the end", help)
+
+
+def empty_statement(part: Piece) -> Diagnostic:
+    """A `;` with nothing before it."""
+    return Diagnostic("syntax-error", "there is nothing before this `;`", part.span, "", "leave it out")
 
 
 def missing_semicolon(part: Piece) -> Diagnostic:
@@ -154,28 +167,33 @@ def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
         expected = set(error.accepts or error.expected)
     elif isinstance(error, UnexpectedCharacters):
         expected = set(error.allowed or ())
-    written = str(error.token) if isinstance(error, UnexpectedToken) else ""
     at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+    written = ""
     if at_end:
         start = end = len(text.rstrip())
     else:
         start = error.pos_in_stream or 0
-        if not written:
-            word = re.match(r"\w+|.", text[start:])
-            written = word.group() if word else ""
+        word = re.match(r"\w+|[<>=!:]=|.", text[start:], re.DOTALL)
+        written = word.group() if word else ""
         end = start + len(written)
     span = Span(max(0, start + offset), max(0, end + offset))
     meant = _keyword_like(written, expected)
     if meant is not None:
         return misspelt(written, meant, span)
     title = "the statement stops too early" if at_end else f"`{written}` is not expected here"
+    if written in ("'", '"', "`"):
+        return Diagnostic(
+            "syntax-error", "a quote is opened and not closed on its line", span, "", f"write the other {written}"
+        )
+    if written in ("(", "[") and "LBRACE" in expected:
+        return Diagnostic("syntax-error", title, span, "", "a set stands in braces, e.g. `sex IN {Male, Female}`")
     return Diagnostic("syntax-error", title, span, "", _expectations(expected))
 
 
 def _keyword_like(written: str, expected: set[str]) -> str | None:
     keywords = [word for terminal, word in _KEYWORDS.items() if terminal in expected]
     if "ACTION" in expected:
-        keywords += ACTIONS
+        keywords += [*ACTIONS, "END"]
     return nearest(written, keywords) if re.fullmatch(r"\w+", written) else None
 
 
@@ -197,6 +215,9 @@ def _wrong_kind(text: str, offset: int) -> Diagnostic | None:
     found = _KIND.match(text)
     if found is None or " ".join(found["kind"].upper().split()) in KIND_ALIASES:
         return None
+    if found["kind"].upper().startswith("PARAM"):
+        at = offset + found.start("kind") + len("PARAM")
+        return Diagnostic("syntax-error", "a number is expected after `PARAM`", Span(at, at), "", "e.g. `PARAM 0.01:`")
     span = Span(offset + found.start("kind"), offset + found.end("kind"))
     meant = nearest(found["kind"], KIND_ALIASES)
     if meant is not None:

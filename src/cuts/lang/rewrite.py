@@ -33,3 +33,16 @@ def nodes(node: Any) -> Iterator[Any]:
         for each in fields(node):
             if each.compare:
                 yield from nodes(getattr(node, each.name))
+
+
+def depth(node: Any) -> int:
+    """How many nodes lie on the longest way down."""
+    deepest, stack = 0, [(node, 1)]
+    while stack:
+        part, level = stack.pop()
+        deepest = max(deepest, level)
+        if isinstance(part, tuple):
+            stack.extend((each, level) for each in part)
+        elif is_dataclass(part) and not isinstance(part, type):
+            stack.extend((getattr(part, f.name), level + 1) for f in fields(part) if f.compare)
+    return deepest

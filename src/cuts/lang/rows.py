@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 from cuts.data.schema import Category, Column, Real
 from cuts.lang import printer, syntax
-from cuts.lang.scope import Scope, type_mismatch
+from cuts.lang.scope import Scope, dashed_column, dashed_name, type_mismatch, unknown_category, unknown_column
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
 from cuts.lang.syntax import CompareOp
-from cuts.text.diagnostic import Diagnostic, did_you_mean
+from cuts.text.diagnostic import Diagnostic, did_you_mean, nearest
 from cuts.text.source import Span
 from cuts.vocab.functions import NAMED_FUNCTIONS
-from cuts.vocab.names import measures, statistics
+from cuts.vocab.names import DISTRIBUTION, measures, statistics
 
 FLIPPED: dict[CompareOp, CompareOp] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Sum: TypeAlias = tuple[dict[str, float], float]  # coefficients of columns, and a constant
@@ -35,14 +35,16 @@ def predicate(expr: syntax.Expr, scope: Scope) -> Pred | None:
             when, then = predicate(left, scope), predicate(right, scope)
             return None if when is None or then is None else Implies(when, then)
         case syntax.Compare(operands, ops):
-            pairs = [_compare(a, op, b, scope) for a, op, b in zip(operands, ops, operands[1:], strict=False)]
+            pairs = [
+                _compare(a, op, b, expr.span, scope) for a, op, b in zip(operands, ops, operands[1:], strict=False)
+            ]
             return _all(pairs)
         case syntax.Member():
             return _member(expr, scope)
         case syntax.Between(item, low, high, negated):
             if negated:
-                return _any([_compare(item, "<", low, scope), _compare(item, ">", high, scope)])
-            return _all([_compare(item, ">=", low, scope), _compare(item, "<=", high, scope)])
+                return _any([_compare(item, "<", low, expr.span, scope), _compare(item, ">", high, expr.span, scope)])
+            return _all([_compare(item, ">=", low, expr.span, scope), _compare(item, "<=", high, expr.span, scope)])
         case syntax.IsNull(item, negated):
             return _is_null(item, negated, scope)
         case _:
@@ -71,9 +73,15 @@ def _any(parts: list[Pred | None]) -> Pred | None:
 # --- comparisons
 
 
-def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, scope: Scope) -> Pred | None:
+def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span: Span, scope: Scope) -> Pred | None:
+    dashed = [dashed_column(side, scope) for side in (left, right)]  # both are reported
+    if any(dashed):
+        return None
     for item, sign, value in ((left, op, right), (right, FLIPPED[op], left)):
         found = _as_category_column(item, scope)
+        if found is not None and (meant := dashed_name(value, found.categories)) is not None:
+            scope.add(unknown_category(found, printer.expression(value), value.span, meant))
+            return None
         if found is None or not isinstance(value, syntax.Number | syntax.Text | syntax.Name):
             continue
         if scope.categories(found, value):  # `A1 == A11`: the category wins over a column of that name
@@ -83,7 +91,7 @@ def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, scope: Scope)
             return _categories_alike(found, sign, other, item, scope)
         if other is None and not (isinstance(item, syntax.Name) and item is right and isinstance(left, syntax.Name)):
             return _with_category(found, sign, value, scope)
-    return _compare_numbers(left, op, right, scope)
+    return _compare_numbers(left, op, right, span, scope)
 
 
 def _as_column(expr: syntax.Expr, scope: Scope) -> Column | None:
@@ -142,7 +150,11 @@ def _categories_alike(one: Category, op: CompareOp, other: Category, at: syntax.
     return same if op == "==" else And((Not(Missing(one.name)), Not(Missing(other.name)), Not(same)))
 
 
-def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, scope: Scope) -> Pred | None:
+def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span: Span, scope: Scope) -> Pred | None:
+    strangers = [side for side in (left, right) if isinstance(side, syntax.Name) and not scope.columns(side)]
+    if strangers:
+        _report_strangers(strangers, left if strangers[0] is right else right, scope)
+        return None
     one, other = _sum(left, scope), _sum(right, scope)
     if one is None or other is None:
         return None
@@ -154,9 +166,25 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, scope
         held: Pred = Truth(_holds(0.0, op, bound))
     else:
         held = _normalised(terms, op, bound)
-        _warn_about_points(held, op, left.span.until(right.span), scope)
+        _warn_about_points(held, op, span, scope)
     # `age == age` is still false where age is missing.
     return And((*(Not(Missing(name)) for name in gone), held)) if gone else held
+
+
+def _report_strangers(strangers: list[syntax.Name], other: syntax.Expr, scope: Scope) -> None:
+    """A name that is no column: beside a column of numbers it was meant as a value, else as a column."""
+    first = strangers[0]
+    column = _as_column(other, scope)
+    if column is None or nearest(first.text, scope.schema.names) is not None:
+        scope.add(unknown_column(first, scope.schema))
+        return
+    scope.add(
+        type_mismatch(
+            f"`{column.name}` holds numbers, `{first.text}` is neither a number nor a column",
+            first.span,
+            "not a number",
+        )
+    )
 
 
 def _normalised(terms: list[tuple[str, float]], op: CompareOp, bound: float) -> LinearCompare:
@@ -220,6 +248,10 @@ def _sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
             scope.add(_function_in_rule(expr) if name in NAMED_FUNCTIONS else unknown_function(name, expr.span))
         case syntax.Stat():
             scope.add(statistic_in_row(expr))
+        case syntax.Shares():
+            scope.add(
+                type_mismatch("shares belong to `DIST`", expr.span, "", "DIST[race] == {White: 50%, *: proportional}")
+            )
         case _:
             scope.add(type_mismatch("a number was expected", expr.span, "this is a condition"))
     return None
@@ -242,14 +274,16 @@ def _arith(expr: syntax.Arith, op: str, left: Sum | None, right: Sum | None, sco
         return _scaled(right, left[1])
     if op == "/" and not right[0] and right[1] != 0:
         return ({name: value / right[1] for name, value in left[0].items()}, left[1] / right[1])
-    by_zero = op == "/" and not right[0]
+    if op == "/" and not right[0]:
+        scope.add(division_by_zero(expr))
+        return None
     scope.add(
         Diagnostic(
             "nonlinear-rule",
-            "division by zero" if by_zero else "a row rule adds and subtracts columns, it does not multiply them",
+            "a row rule adds and subtracts columns, it does not multiply them",
             expr.span,
-            "" if by_zero else f"`{op}` between columns",
-            None if by_zero else "write `income >= 2 * rent` instead of `income / rent >= 2`",
+            f"`{op}` between columns",
+            "write `income >= 2 * rent` instead of `income / rent >= 2`",
         )
     )
     return None
@@ -272,8 +306,8 @@ def _member(expr: syntax.Member, scope: Scope) -> Pred | None:
 
 
 def _number_in_set(expr: syntax.Member, scope: Scope) -> Pred | None:
-    compare = partial(_compare_numbers, expr.item, "!=" if expr.negated else "==")
-    parts = [compare(value, scope) for value in expr.values]
+    compare = partial(_compare_numbers, expr.item, "!=" if expr.negated else "==", span=expr.span, scope=scope)
+    parts = [compare(value) for value in expr.values]
     return _all(parts) if expr.negated or len(parts) == 1 else _any(parts)
 
 
@@ -301,12 +335,22 @@ def statistic_in_row(expr: syntax.Stat) -> Diagnostic:
     )
 
 
+def division_by_zero(expr: syntax.Arith) -> Diagnostic:
+    """A quotient that is never defined."""
+    return Diagnostic("bad-number", "division by zero", expr.span, "undefined", "divide by another number")
+
+
 def unknown_function(name: str, span: Span) -> Diagnostic:
     """A name before `(` or `[` that is nothing we know."""
-    known = (*NAMED_FUNCTIONS, *statistics(), *measures(), "DIST")
-    return Diagnostic(
-        "unknown-function", f"there is no function or statistic `{name}`", span, "unknown", did_you_mean(name, known)
-    )
+    known = (*NAMED_FUNCTIONS, *statistics(), *measures(), DISTRIBUTION)
+    meant = {"AVG": "E", "MEAN": "E", "AVERAGE": "E", "SD": "STD", "QUANTILE": "Q(0.5)"}.get(name.upper())
+    help = f"did you mean `{meant}[...]`?" if meant is not None else did_you_mean(name, known)
+    if name in known:
+        brackets = "[...]" if name in statistics() or name == DISTRIBUTION else "(...)"
+        return Diagnostic(
+            "unknown-function", f"`{name}` is written with other brackets", span, "", f"write `{name}{brackets}`"
+        )
+    return Diagnostic("unknown-function", f"there is no function or statistic `{name}`", span, "unknown", help)
 
 
 def _function_in_rule(expr: syntax.Call) -> Diagnostic:

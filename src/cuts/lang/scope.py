@@ -27,7 +27,7 @@ class Scope:
         found = self.columns(name)
         if len(found) == 1:
             return self.schema[found[0]]
-        self.add(unknown_column(name, self.schema) if not found else ambiguous_name(name.text, found, name.span))
+        self.add(unknown_column(name, self.schema) if not found else ambiguous_name(name.text, found, name.span, "`"))
         return None
 
     def columns(self, name: syntax.Name) -> tuple[str, ...]:
@@ -40,7 +40,9 @@ class Scope:
         if len(found) == 1:
             return found[0]
         text = printer.expression(value)
-        self.add(unknown_category(column, text, value.span) if not found else ambiguous_name(text, found, value.span))
+        self.add(
+            unknown_category(column, text, value.span) if not found else ambiguous_name(text, found, value.span, '"')
+        )
         return None
 
     def categories(self, column: Category, value: syntax.Value) -> tuple[str, ...]:
@@ -80,9 +82,11 @@ def unknown_column(name: syntax.Name, schema: Schema) -> Diagnostic:
     )
 
 
-def unknown_category(column: Category, text: str, span: Span) -> Diagnostic:
+def unknown_category(column: Category, text: str, span: Span, meant: str | None = None) -> Diagnostic:
     """A value its column does not have."""
     near = did_you_mean(text.strip("\"'"), column.categories)
+    if meant is not None:
+        near = f"write it in quotes: {printer.value(meant)}"
     return Diagnostic(
         "unknown-category",
         f"the column `{column.name}` has no value {text if text[:1] in '`' else f'`{text}`'}",
@@ -92,17 +96,47 @@ def unknown_category(column: Category, text: str, span: Span) -> Diagnostic:
     )
 
 
-def ambiguous_name(text: str, found: tuple[str, ...], span: Span) -> Diagnostic:
+def ambiguous_name(text: str, found: tuple[str, ...], span: Span, quote: str) -> Diagnostic:
     """A bare name that fits several names in the schema."""
     return Diagnostic(
         "ambiguous-name",
         f"`{text}` can mean {listed(found)}",
         span,
         "which one?",
-        f"write the exact name in quotes, e.g. {printer.expression(syntax.Text(found[0]))}",
+        f"write the exact name in {'backticks' if quote == '`' else 'quotes'}: {quote}{found[0]}{quote}",
     )
 
 
 def type_mismatch(title: str, span: Span, label: str = "", help: str | None = None) -> Diagnostic:
     """Something of a type that does not fit there."""
     return Diagnostic("type-mismatch", title, span, label, help)
+
+
+def dashed_name(expr: syntax.Expr, known: tuple[str, ...]) -> str | None:
+    """The name meant by `marital-status`, which reads as a difference: one of `known` when it fits, else nothing."""
+    parts: list[str] = []
+    while isinstance(expr, syntax.Arith) and expr.op == "-" and isinstance(expr.right, syntax.Name):
+        parts.insert(0, expr.right.text)
+        expr = expr.left
+    if not parts or not isinstance(expr, syntax.Name):
+        return None
+    found = matches("-".join([expr.text, *parts]), known)
+    return found[0] if len(found) == 1 else None
+
+
+def dashed_column(expr: syntax.Expr, scope: Scope) -> bool:
+    """Whether an expression is a column written with dashes; if so, that is reported."""
+    name = dashed_name(expr, scope.schema.names)
+    if name is None:
+        return False
+    written = printer.expression(expr).replace(" ", "")
+    scope.add(
+        Diagnostic(
+            "unknown-column",
+            f"`{written}` reads as a difference of columns",
+            expr.span,
+            "a name with dashes",
+            f"write `{name}`" if printer.name(name) == name else f"write it in backticks: {printer.name(name)}",
+        )
+    )
+    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cuts.data.schema import Category, Schema
 from cuts.lang import printer, rows, syntax
 from cuts.lang.rewrite import nodes
-from cuts.lang.scope import Scope, type_mismatch, unknown_column
+from cuts.lang.scope import Scope, dashed_column, type_mismatch, unknown_column
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -21,7 +21,7 @@ from cuts.lang.spec import (
     statistics_of,
 )
 from cuts.lang.syntax import CompareOp
-from cuts.text.diagnostic import Diagnostic
+from cuts.text.diagnostic import Diagnostic, counted
 from cuts.text.source import Span
 from cuts.vocab.functions import FUNCTIONS, NAMED_FUNCTIONS
 from cuts.vocab.interval import Interval
@@ -50,12 +50,12 @@ def goal(expr: syntax.Expr, scope: Scope, tolerance: float | None, negate: bool 
             return None
         case syntax.Compare(operands, ops):
             pairs = zip(operands, ops, operands[1:], strict=False)
-            return _joined([_relation(a, op, b, scope, tolerance, negate) for a, op, b in pairs], not negate)
+            return _joined([_relation(a, op, b, expr.span, scope, tolerance, negate) for a, op, b in pairs], not negate)
         case syntax.Between(item, low, high, negated):
             inside = negated == negate
             ends = [
-                _relation(item, ">=", low, scope, tolerance, not inside),
-                _relation(item, "<=", high, scope, tolerance, not inside),
+                _relation(item, ">=", low, expr.span, scope, tolerance, not inside),
+                _relation(item, "<=", high, expr.span, scope, tolerance, not inside),
             ]
             return _joined(ends, everything=inside)
         case _:
@@ -77,7 +77,13 @@ def _joined(parts: list[Goal | None], everything: bool) -> Goal | None:
 
 
 def _relation(
-    left: syntax.Expr, op: CompareOp, right: syntax.Expr, scope: Scope, tolerance: float | None, negate: bool
+    left: syntax.Expr,
+    op: CompareOp,
+    right: syntax.Expr,
+    span: Span,
+    scope: Scope,
+    tolerance: float | None,
+    negate: bool,
 ) -> Goal | None:
     for one, other in ((left, right), (right, left)):
         if isinstance(one, syntax.Stat) and one.name == DISTRIBUTION:
@@ -88,7 +94,6 @@ def _relation(
     sign = NEGATED[op] if negate else op
     if isinstance(a, Const) and not isinstance(b, Const):  # the target stands on the right
         a, sign, b = b, rows.FLIPPED[sign], a
-    span = left.span.until(right.span)
     if sign in ("<", ">", "!="):
         scope.add(_strict(sign, span))
     return Relation(a, sign, b, default_tolerance(a, sign, b, scope.schema) if tolerance is None else tolerance)
@@ -101,6 +106,8 @@ def quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
             return Const(value)
         case syntax.Negate(inner):
             return _applied("negate", [quantity(inner, scope)])
+        case syntax.Arith("/", _, syntax.Number(0.0)):
+            scope.add(rows.division_by_zero(expr))
         case syntax.Arith(op, left, right):
             return _applied(op, [quantity(left, scope), quantity(right, scope)])
         case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
@@ -126,10 +133,15 @@ def _applied(function: str, args: list[Quantity | None]) -> Quantity | None:
 def _function(expr: syntax.Call, args: list[Quantity | None], scope: Scope) -> Quantity | None:
     function = FUNCTIONS[expr.name]
     if expr.options or len(args) < function.least or (function.most is not None and len(args) > function.most):
-        count = f"{function.least}" if function.least == function.most else f"at least {function.least}"
-        scope.add(wrong_arguments(f"`{expr.name}` takes {count} numbers", expr.span))
+        scope.add(
+            wrong_arguments(f"`{expr.name}` takes {_how_many(function.least, function.most, 'number')}", expr.span)
+        )
         return None
     return _applied(expr.name, args)
+
+
+def _how_many(least: int, most: int | None, noun: str) -> str:
+    return counted(least, noun) if least == most else f"at least {counted(least, noun)}"
 
 
 # --- statistics
@@ -145,8 +157,8 @@ def _statistic(expr: syntax.Stat, scope: Scope) -> Quantity | None:
     given = rows.predicate(expr.given, scope) if expr.given is not None else None
     levels = _levels(expr, entry.levels, scope)
     if len(expr.args) < entry.least or (entry.most is not None and len(expr.args) > entry.most):
-        count = f"{entry.least}" if entry.least == entry.most else f"at least {entry.least}"
-        scope.add(wrong_arguments(f"`{expr.name}[...]` takes {count} {entry.argument}(s)", expr.span))
+        wanted = _how_many(entry.least, entry.most, entry.argument)
+        scope.add(wrong_arguments(f"`{expr.name}[...]` takes {wanted}", expr.span))
         return None
     args: list[Quantity | Pred | None]
     match entry.argument:
@@ -196,6 +208,10 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
             return None if column is None else ColumnValue(column.name)
         case syntax.Negate(inner):
             return _applied("negate", [_row_quantity(inner, scope)])
+        case syntax.Arith("/", _, syntax.Number(0.0)):
+            scope.add(rows.division_by_zero(expr))
+        case syntax.Arith() if dashed_column(expr, scope):
+            return None
         case syntax.Arith(op, left, right):
             return _applied(op, [_row_quantity(left, scope), _row_quantity(right, scope)])
         case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
@@ -262,7 +278,8 @@ def _shares(target: syntax.Shares, column: Category, scope: Scope) -> tuple[tupl
     total = sum(shares.values())
     rest = any(key is None for key, _ in target.items)
     if len(scope.found) == before and (total > 1 + 1e-9 or (not rest and abs(total - 1) > 1e-9)):
-        help = "make them sum to 100 %" if rest or total > 1 else "add `*: proportional` for the other values"
+        complete = rest or total > 1 or len(shares) == len(column.categories)
+        help = "make them sum to 100 %" if complete else "add `*: proportional` for the other values"
         scope.add(bad_distribution(f"the shares sum to {total:.6g}", target, help))
     return tuple(shares.items()) if len(scope.found) == before else None
 
@@ -344,13 +361,20 @@ def _range(value: Quantity, schema: Schema) -> Interval:
 
 
 def needs_comparison(expr: syntax.Expr) -> Diagnostic:
-    """ENFORCE without something to compare."""
+    """ENFORCE without something to compare, or with a comparison statistics do not have."""
+    if isinstance(expr, syntax.Member | syntax.IsNull):
+        return type_mismatch("a statistic is compared with `==`, `<=` or `>=`", expr.span, "", "e.g. `E[age] == 40`")
+    example = printer.expression(expr)
+    if isinstance(expr, syntax.Stat) and expr.name == DISTRIBUTION:
+        example += " == {...: 50%, *: proportional}"
+    else:
+        example += " <= 0.02" if isinstance(expr, syntax.Call) else " == 40"
     return Diagnostic(
         "action-mismatch",
         "ENFORCE needs a comparison",
         expr.span,
         "a number alone cannot hold or fail",
-        "compare it, e.g. `E[age] == 40`, or use MINIMIZE or MAXIMIZE",
+        f"compare it, e.g. `{example}`, or use MINIMIZE or MAXIMIZE",
     )
 
 

@@ -8,7 +8,7 @@ from cuts.data.schema import Category, Schema
 from cuts.data.table import Bools
 from cuts.lang.printer import name, value
 from cuts.lang.spec import Implies, RowRule
-from cuts.logic.core import FALSE, TRUE, Formula, Grid, Leaf, build_grid, lower
+from cuts.logic.core import FALSE, TRUE, All, Formula, Grid, Leaf, build_grid, lower
 from cuts.logic.diagram import Store, groups
 from cuts.logic.solve import Solver, smallest
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note, has_errors, listed
@@ -106,8 +106,9 @@ class _Group:
                 continue
             excluded = 0
             for formula in self.formulas:
-                if isinstance(formula, Leaf) and formula.variable == variable:
-                    excluded |= ~formula.bins
+                for part in formula.parts if isinstance(formula, All) else (formula,):
+                    if isinstance(part, Leaf) and part.variable == variable:
+                        excluded |= ~part.bins
             classes = self.store.classes[level]
             for number in range(int(classes.max()) + 1):
                 values = [
@@ -141,7 +142,7 @@ def contradiction(rules: Sequence[RowRule]) -> Diagnostic:
         first.origin.body_span,
         "together with" if rest else "never holds",
         "drop or relax one of them; any smaller set can be satisfied" if rest else "relax it, or widen the schema",
-        notes=tuple(Note(rule.origin.body_span, "and this" if rule is not rest[-1] else "this") for rule in rest),
+        notes=tuple(Note(rule.origin.body_span, "this" if rule is rest[0] else "and this") for rule in rest),
         exit_code=INFEASIBLE,
     )
 

@@ -17,6 +17,7 @@ from cuts.lang.spec import (
     ColumnValue,
     Const,
     Goal,
+    ModelGoal,
     Pred,
     Quantity,
     Relation,
@@ -32,7 +33,7 @@ from cuts.logic.solve import alive
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.interval import EVERYTHING, Interval
-from cuts.vocab.names import statistics
+from cuts.vocab.names import measures, statistics
 from cuts.vocab.registry import Reach
 
 
@@ -43,17 +44,20 @@ class _Empty(Exception):
 def check_statistics(spec: Spec) -> tuple[Diagnostic, ...]:
     """Targets that no table can meet while its rows satisfy the rules."""
     goals = [command for command in spec.commands if isinstance(command, TableGoal)]
-    if not goals:
-        return ()
     space = _Space([rule.pred for rule in spec.rules], [c.goal for c in goals], spec.schema)
     found = []
-    for command in goals:
+    for command in spec.commands:
+        if not isinstance(command, TableGoal | ModelGoal):
+            continue
         try:
-            why = _out_of_reach(command.goal, space)
+            if isinstance(command, TableGoal):
+                why = _out_of_reach(command.goal, space)
+            else:
+                why = _beyond_measure(command)
         except _Empty:
             why = "no row can satisfy its condition"
         if why is not None:
-            found.append(unreachable(command, why))
+            found.append(unreachable(command, why, bool(spec.rules)))
     return tuple(found) if found else tuple(_conflicts(goals))
 
 
@@ -200,13 +204,23 @@ def _out_of_reach(goal: Goal, space: _Space) -> str | None:
             a, b = attainable(left, space), attainable(right, space)
             if _can_hold(a, op, b, tolerance):
                 return None
-            return f"its left side can only lie between {_show(a.low)} and {_show(a.high)}"
+            side = f"`{left.name}[...]`" if isinstance(left, Statistic) else "its left side"
+            where = f"be {_show(a.low)}" if a.low == a.high else f"lie between {_show(a.low)} and {_show(a.high)}"
+            return f"{side} can only {where}"
         case Spread(column, shares, _, given, tolerance):
             known = space.schema[column]
             assert isinstance(known, Category)
             left_out = set(known.categories) - {known.categories[b] for b in space.where(given).bins(column)}
             dead = [value for value, amount in shares if value in left_out and amount > tolerance]
             return f"no row can have `{column}` = `{dead[0]}`" if dead else None
+
+
+def _beyond_measure(command: ModelGoal) -> str | None:
+    """Why a bound on a measure cannot be met: it lies outside the measure's range."""
+    limits = measures()[command.measure.name].range
+    if _can_hold(limits, command.op, Interval(command.bound, command.bound), command.tolerance):
+        return None
+    return f"{command.measure.name} lies between {_show(limits.low)} and {_show(limits.high)}"
 
 
 def _can_hold(a: Interval, op: str, b: Interval, tolerance: float) -> bool:
@@ -234,7 +248,7 @@ def _conflicts(goals: Sequence[TableGoal]) -> Iterator[Diagnostic]:
     for index, (command, stat, where) in enumerate(wanted):
         for earlier, same, elsewhere in wanted[:index]:
             apart = where.low > elsewhere.high or elsewhere.low > where.high
-            if stat == same and apart and earlier is not command:
+            if stat == same and apart:
                 yield conflicting(earlier, command)
 
 
@@ -265,14 +279,16 @@ def _target(op: str, bound: float, tolerance: float) -> Interval:
 # --- what is said
 
 
-def unreachable(command: TableGoal, why: str) -> Diagnostic:
+def unreachable(command: TableGoal | ModelGoal, why: str, under_rules: bool) -> Diagnostic:
     """A target no table under the rules can meet."""
+    ranged = "only" in why or "between" in why
+    move = "move the target into that range" if ranged else "change the condition or the target"
     return Diagnostic(
         "unreachable-target",
-        "no table can meet this while its rows satisfy the rules",
+        f"no table can meet this while its rows {'satisfy the rules' if under_rules else 'follow the schema'}",
         command.origin.body_span,
         why,
-        "move the target into that range, or relax the row rules",
+        f"{move}, or {'relax the row rules' if under_rules else 'widen the schema'}",
         exit_code=INFEASIBLE,
     )
 
@@ -281,11 +297,11 @@ def conflicting(one: TableGoal, other: TableGoal) -> Diagnostic:
     """Two targets for one statistic."""
     return Diagnostic(
         "conflicting-statistics",
-        "no table can meet both of these commands",
+        "no table can meet both of these commands" if other is not one else "no table can meet all of this command",
         one.origin.body_span,
-        "together with",
+        "together with" if other is not one else "asks for one number in two places",
         "keep one of them, or widen their tolerances with `WITHIN`",
-        notes=(Note(other.origin.body_span, "this"),),
+        notes=(Note(other.origin.body_span, "this"),) if other is not one else (),
         exit_code=INFEASIBLE,
     )
 

@@ -94,6 +94,15 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     return None if found is None else f"did you mean `{found}`?"
 
 
+def counted(count: int, noun: str) -> str:
+    """The number with its noun.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def listed(words: Sequence[str], *, most: int = 8) -> str:
     """The words in backticks, joined by commas, cut after `most`.
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from cuts.text.diagnostic import usage_error
+from cuts.text.diagnostic import CutsError, usage_error
 
 LARGEST = 10_000_000  # bytes; a program or schema is far smaller
 
@@ -42,7 +42,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        raise usage_error("unwritable-file", f"{path} cannot be written: {error.strerror}") from None
+        raise unwritable(path, error) from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -53,6 +53,16 @@ def write_text(path: Path, text: str) -> None:
             os.umask(umask)
             os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise unwritable(path, error) from None
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def unwritable(path: Path, error: OSError) -> CutsError:
+    """A file that cannot be written, in the system's words."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    help = f"make the folder {path.parent} first" if not path.parent.exists() else None
+    return usage_error("unwritable-file", f"{path} cannot be written: {reason}", help)
