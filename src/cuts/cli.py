@@ -109,13 +109,13 @@ def check(
 
     Example: cuts check fair.cuts --set tol=0.01
     """
-    values = _values(set_)
-    found, parsed = _checked(program, data, schema, values)
+    found = _checked(program, data, schema, _values(set_))
+    source = found.program.source
     if format is Format.json:
-        _print_json({"ok": found.exit_code == 0, "diagnostics": diagnostics.as_data(found.diagnostics, parsed.source)})
+        _print_json({"ok": found.exit_code == 0, "diagnostics": diagnostics.as_data(found.diagnostics, source)})
     else:
         if found.diagnostics:
-            print(diagnostics.as_text(found.diagnostics, parsed.source), end="\n\n")
+            print(diagnostics.as_text(found.diagnostics, source), end="\n\n")
         print(_summary(found))
     raise typer.Exit(found.exit_code)
 
@@ -157,9 +157,9 @@ def plan_command(
 
     Example: cuts plan fair.cuts
     """
-    found, parsed = _checked(program, data, schema, _values(set_))
+    found = _checked(program, data, schema, _values(set_))
     if found.spec is None or found.exit_code:
-        raise CutsError(found.diagnostics, parsed.source)
+        raise CutsError(found.diagnostics, found.program.source)
     made = plan.plan(found.spec)
     if format is Format.json:
         _print_json(plan.as_data(made))
@@ -273,18 +273,17 @@ def schema_check(
 # --- shared steps
 
 
-def _checked(
-    path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]
-) -> tuple[pipeline.Checked, Program]:
+def _checked(path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]) -> pipeline.Checked:
+    """What checking finds, syntax errors and unknown data included."""
     try:
-        parsed = pipeline.read_program(path)
+        program = pipeline.read_program(path)
         table = pipeline.open_table(data) if data is not None else None
-        known = pipeline.find_schema(parsed, schema=schema, table=table)
+        known = pipeline.find_schema(program, schema=schema, table=table)
     except CutsError as error:
-        if error.exit_code == 2 or error.source is None:
+        if error.source is None:  # not about the program's text: a file that cannot be read
             raise
-        return pipeline.Checked(Program("", (), error.source), None, error.diagnostics), Program("", (), error.source)
-    return pipeline.check(parsed, known, table=table, values=values), parsed
+        return pipeline.Checked(Program("", (), error.source), None, error.diagnostics)
+    return pipeline.check(program, known, table=table, values=values)
 
 
 def _summary(found: pipeline.Checked) -> str:

@@ -44,14 +44,6 @@ class Checked:
         """0 ok, 1 at fault, 3 contradiction or target out of reach, 5 privacy refused."""
         return exit_code(self.diagnostics)
 
-    @property
-    def nodes(self) -> int:
-        """Size of the row rules' diagram."""
-        if self.spec is None:
-            return 0
-        rules = [rule.pred for rule in self.spec.rules]
-        return compile_rules(rules, build_grid(rules, self.spec.schema)).size
-
 
 def read_program(path: Path) -> Program:
     """The program in a file."""
@@ -100,7 +92,8 @@ def check(
         rules = check_rules(spec.rules, schema)
         found = (*found, *rules)
         if not has_errors(rules):
-            compile_rules([rule.pred for rule in spec.rules], build_grid([rule.pred for rule in spec.rules], schema))
+            preds = [rule.pred for rule in spec.rules]
+            compile_rules(preds, build_grid(preds, schema))  # raises when they are too large
             found = (*found, *check_statistics(spec))
     except CutsError as error:  # the rules are too large to compile
         return Checked(program, None, (*found, *error.diagnostics))

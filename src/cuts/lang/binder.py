@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-from cuts.data.schema import Integer, Schema
+from cuts.data.schema import Schema
 from cuts.lang import models, printer, rows, syntax, tables
+from cuts.lang.domain import check_domain
 from cuts.lang.lets import expand_lets
 from cuts.lang.options import number_option, word_option
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import (
-    And,
     Bound,
     Direction,
     Level,
-    LinearCompare,
-    Missing,
     ModelAim,
     ModelGoal,
     Origin,
@@ -25,16 +21,14 @@ from cuts.lang.spec import (
     Spec,
     TableAim,
     TableGoal,
-    Truth,
 )
 from cuts.lang.syntax import Command, Kind, Program
+from cuts.lang.tolerance import GAP_TOLERANCE
 from cuts.text.diagnostic import CutsError, Diagnostic, has_errors, nearest
-from cuts.text.source import Span
 from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.names import measures
 
 DEFAULT_BUDGET = 0.02
-FAIRNESS_TOLERANCE = 0.01
 _METHODS = {
     Level.ROW: ("diagram", "penalty"),
     Level.TABLE: ("tilt", "penalty"),
@@ -123,9 +117,7 @@ class _Binder:
         if self.command.tolerance is not None:
             self.scope.add(no_tolerance(self.command))
         if pred is not None:
-            for leaf in _conjuncts(pred):
-                if _rejects_all(leaf, self.scope.schema):
-                    self.scope.add(outside_domain(leaf, body, self.scope.schema))
+            check_domain(pred, body, self.scope)
         if pred is None or self._failed():
             return None
         return RowRule(pred, self.origin, "condition" if mode == "condition" else "repair", method, weight)
@@ -166,7 +158,7 @@ class _Binder:
                 return None
             if measure is None or self._failed():
                 return None
-            slack = tolerance if tolerance is not None else FAIRNESS_TOLERANCE if op == "==" else 0.0
+            slack = tolerance if tolerance is not None else GAP_TOLERANCE if op == "==" else 0.0
             return ModelGoal(measure, op, bound, slack, self.origin, method, weight)
         if op is not None:
             self._not_a_number()
@@ -312,76 +304,7 @@ def _compares(expr: syntax.Expr) -> bool:
     )
 
 
-# --- constants outside the domain
-
-
-def _conjuncts(pred: Pred) -> Iterator[Pred]:
-    if isinstance(pred, And):
-        for part in pred.parts:
-            yield from _conjuncts(part)
-    else:
-        yield pred
-
-
-def _rejects_all(leaf: Pred, schema: Schema) -> bool:
-    if isinstance(leaf, Truth):
-        return not leaf.value
-    if isinstance(leaf, Missing):
-        return not schema[leaf.column].missing
-    if not isinstance(leaf, LinearCompare) or len(leaf.form.terms) != 1:
-        return False
-    column = schema[leaf.form.columns[0]]
-    limits = column.range
-    if isinstance(column, Integer) and leaf.op == "==" and leaf.bound != int(leaf.bound):
-        return True
-    tests: dict[str, Callable[[float], bool]] = {
-        "==": lambda c: not limits.low <= c <= limits.high,
-        "!=": lambda c: limits.low == c == limits.high,
-        "<": lambda c: limits.low >= c,
-        "<=": lambda c: limits.low > c,
-        ">": lambda c: limits.high <= c,
-        ">=": lambda c: limits.high < c,
-    }
-    return tests[leaf.op](leaf.bound)
-
-
 # --- what is wrong
-
-
-def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
-    """A comparison no value of the column can meet."""
-    if isinstance(leaf, LinearCompare):
-        column = schema[leaf.form.columns[0]]
-        span, label = _leaf_span(leaf, body, schema), "rejects every row"
-        reach = f"{printer.number(column.range.low)} to {printer.number(column.range.high)}"
-        if isinstance(column, Integer):
-            reach += " in whole numbers"
-        return Diagnostic(
-            "outside-domain",
-            f"no value of `{column.name}` satisfies this: it goes from {reach}",
-            span,
-            label,
-            "change the number, or widen the column's range in the schema",
-        )
-    if isinstance(leaf, Missing):
-        return Diagnostic(
-            "outside-domain",
-            f"the schema says that `{leaf.column}` is never missing",
-            body.span,
-            "rejects every row",
-            f"add `missing = true` to `{leaf.column}` in the schema",
-        )
-    return Diagnostic("outside-domain", "this never holds", body.span, "rejects every row", "leave the command out")
-
-
-def _leaf_span(leaf: LinearCompare, body: syntax.Expr, schema: Schema) -> Span:
-    """The smallest comparison in `body` that states `leaf`, for the carets."""
-    for node in nodes(body):
-        if isinstance(node, syntax.Compare | syntax.Between | syntax.Member):
-            held = rows.predicate(node, Scope(schema))
-            if held is not None and leaf in _conjuncts(held):
-                return node.span
-    return body.span
 
 
 def kind_mismatch(command: Command, written: Kind, right: Kind) -> Diagnostic:

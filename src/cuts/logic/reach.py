@@ -50,10 +50,7 @@ def check_statistics(spec: Spec) -> tuple[Diagnostic, ...]:
         if not isinstance(command, TableGoal | ModelGoal):
             continue
         try:
-            if isinstance(command, TableGoal):
-                why = _out_of_reach(command.goal, space)
-            else:
-                why = _beyond_measure(command)
+            why = _why_not(command, space)
         except _Empty:
             why = "no row can satisfy its condition"
         if why is not None:
@@ -190,6 +187,13 @@ def _has_sum(pred: Pred) -> bool:
 
 
 # --- goals
+
+
+def _why_not(command: TableGoal | ModelGoal, space: _Space) -> str | None:
+    """Why a command cannot be met, if that is certain."""
+    if isinstance(command, ModelGoal):
+        return _beyond_measure(command)
+    return _out_of_reach(command.goal, space)
 
 
 def _out_of_reach(goal: Goal, space: _Space) -> str | None:

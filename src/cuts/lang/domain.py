@@ -1,0 +1,86 @@
+"""Conditions that no value of the schema can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cuts.data.schema import Integer, Schema
+from cuts.lang import printer, rows, syntax
+from cuts.lang.rewrite import nodes
+from cuts.lang.scope import Scope
+from cuts.lang.spec import And, LinearCompare, Missing, Pred, Truth
+from cuts.text.diagnostic import Diagnostic
+from cuts.text.source import Span
+
+
+def check_domain(pred: Pred, body: syntax.Expr, scope: Scope) -> None:
+    """Report every part that all rows must meet and none can; `body` is where `pred` is written."""
+    for leaf in _conjuncts(pred):
+        if _rejects_all(leaf, scope.schema):
+            scope.add(outside_domain(leaf, body, scope.schema))
+
+
+def _conjuncts(pred: Pred) -> Iterator[Pred]:
+    if isinstance(pred, And):
+        for part in pred.parts:
+            yield from _conjuncts(part)
+    else:
+        yield pred
+
+
+def _rejects_all(leaf: Pred, schema: Schema) -> bool:
+    if isinstance(leaf, Truth):
+        return not leaf.value
+    if isinstance(leaf, Missing):
+        return not schema[leaf.column].missing
+    if not isinstance(leaf, LinearCompare) or len(leaf.form.terms) != 1:
+        return False
+    column = schema[leaf.form.columns[0]]
+    limits = column.range
+    if isinstance(column, Integer) and leaf.op == "==" and leaf.bound != int(leaf.bound):
+        return True
+    tests: dict[str, Callable[[float], bool]] = {
+        "==": lambda c: not limits.low <= c <= limits.high,
+        "!=": lambda c: limits.low == c == limits.high,
+        "<": lambda c: limits.low >= c,
+        "<=": lambda c: limits.low > c,
+        ">": lambda c: limits.high <= c,
+        ">=": lambda c: limits.high < c,
+    }
+    return tests[leaf.op](leaf.bound)
+
+
+def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
+    """A comparison no value of the column can meet."""
+    if isinstance(leaf, LinearCompare):
+        column = schema[leaf.form.columns[0]]
+        span, label = _leaf_span(leaf, body, schema), "rejects every row"
+        reach = f"{printer.number(column.range.low)} to {printer.number(column.range.high)}"
+        if isinstance(column, Integer) and leaf.bound != int(leaf.bound):
+            reach += " in whole numbers"
+        return Diagnostic(
+            "outside-domain",
+            f"no value of `{column.name}` satisfies this: it goes from {reach}",
+            span,
+            label,
+            "change the number, or widen the column's range in the schema",
+        )
+    if isinstance(leaf, Missing):
+        return Diagnostic(
+            "outside-domain",
+            f"the schema says that `{leaf.column}` is never missing",
+            body.span,
+            "rejects every row",
+            f"add `missing = true` to `{leaf.column}` in the schema",
+        )
+    return Diagnostic("outside-domain", "this never holds", body.span, "rejects every row", "leave the command out")
+
+
+def _leaf_span(leaf: LinearCompare, body: syntax.Expr, schema: Schema) -> Span:
+    """The smallest comparison in `body` that states `leaf`, for the carets."""
+    for node in nodes(body):
+        if isinstance(node, syntax.Compare | syntax.Between | syntax.Member):
+            held = rows.predicate(node, Scope(schema))
+            if held is not None and leaf in _conjuncts(held):
+                return node.span
+    return body.span
