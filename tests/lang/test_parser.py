@@ -116,9 +116,9 @@ def test_a_caret_points_at_the_mistake() -> None:
 
 def test_placeholders_are_filled_with_numbers_and_texts() -> None:
     program = parse("SYNTHESIZE: t; ENFORCE: PARAM <w>: x > <low> AND sex == <who> WITHIN <tol>; END;")
-    (command,) = fill(program, {"w": "0.5", "low": 3, "who": "Male", "tol": "1e-3"}).commands
+    (command,) = fill(program, {"w": "0.5", "low": 3, "who": "Male", "tol": "0.1%"}).commands
     assert command.weight == Number(0.5)
-    assert command.tolerance == Number(0.001)
+    assert command.tolerance == Number(0.001, percent=True)
     assert Text("Male") in command.body.parts[1].operands  # type: ignore[union-attr]
     with pytest.raises(CutsError) as caught:
         fill(program, {"w": 1, "lowe": 3})

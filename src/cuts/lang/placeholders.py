@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 
 from cuts.lang import syntax
 from cuts.lang.rewrite import rewrite
@@ -54,10 +55,12 @@ def unknown_placeholder(name: str, names: set[str]) -> Diagnostic:
 
 
 def _node(value: str | float, at: Placeholder) -> syntax.Value:
+    text = str(value).strip()
     try:
-        amount = float(value)
+        amount = float(text.removesuffix("%"))
     except ValueError:
         return syntax.Text(str(value), at.span)
-    if amount != amount or amount in (float("inf"), float("-inf")):
+    if not isfinite(amount):
         return syntax.Text(str(value), at.span)
-    return syntax.Number(amount, span=at.span)
+    percent = text.endswith("%")
+    return syntax.Number(amount / 100 if percent else amount, percent, at.span)
