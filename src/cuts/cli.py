@@ -131,8 +131,10 @@ def fmt(
     """
     if str(program) == "-":
         source = Source("stdin", sys.stdin.read())
-        print(render(parse_source(source)), end="")
-        return
+        canonical = render(parse_source(source))
+        if not check:
+            print(canonical, end="")
+        raise typer.Exit(1 if check and canonical != source.text else 0)
     text = read_text(program, "program")
     canonical = render(parse_source(Source(str(program), text)))
     if canonical == text:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cuts import datasets
 from cuts.assess.support import check_support
@@ -16,7 +17,7 @@ from cuts.assess.verify import verify as verify_spec
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.table import Table, read_table
+from cuts.data.table import Table, from_frame, read_table
 from cuts.lang.binder import bind_all
 from cuts.lang.parser import parse_source
 from cuts.lang.placeholders import fill
@@ -78,9 +79,12 @@ def open_table(where: str) -> Table:
 
 
 def check(
-    program: Program, schema: Schema, *, table: Table | None = None, values: Mapping[str, str | float] | None = None
+    program: Program, schema: Schema, *, table: Any = None, values: Mapping[str, str | float] | None = None
 ) -> Checked:
-    """Everything that can be said about a program before any training; with a table, also what only rows can tell."""
+    """Everything that can be said about a program before any training; with a table, also what only rows can tell.
+
+    The table is a `Table` or a pandas, polars or Arrow frame.
+    """
     try:
         filled = fill(program, values or {})
     except CutsError as error:
@@ -98,19 +102,19 @@ def check(
     except CutsError as error:  # the rules are too large to compile
         return Checked(program, None, (*found, *error.diagnostics))
     if table is not None and not has_errors(found):
-        found = (*found, *check_support(spec, table))
+        found = (*found, *check_support(spec, from_frame(table)))
     return Checked(program, spec, found)
 
 
 def verify(
-    program: Program, schema: Schema, table: Table, *, values: Mapping[str, str | float] | None = None
+    program: Program, schema: Schema, table: Any, *, values: Mapping[str, str | float] | None = None
 ) -> tuple[Verdict, ...]:
-    """A verdict for every command on a table; raises when the program does not bind."""
+    """A verdict for every command on a table or frame; raises when the program does not bind."""
     filled = fill(program, values or {})
     spec, found = bind_all(filled, schema)
     if spec is None:
         raise CutsError(found, program.source)
-    return verify_spec(spec, table)
+    return verify_spec(spec, from_frame(table))
 
 
 def unknown_data(program: Program) -> Diagnostic:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from fractions import Fraction
+from operator import eq, ge, gt, le, lt, ne
 
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cuts.data.conform import conform
 from cuts.data.schema import Category, Integer, Real, Schema
+from cuts.data.table import Table
 from cuts.lang.binder import bind, bind_all, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.spec import (
@@ -24,6 +32,10 @@ from cuts.lang.spec import (
     TableAim,
     TableGoal,
 )
+from cuts.logic.core import build_grid, encode_variables
+from cuts.logic.diagram import compile_rules, contains
+from cuts.pipeline import check
+from cuts.read import exact
 from cuts.text.diagnostic import CutsError
 
 SCHEMA = Schema(
@@ -199,6 +211,15 @@ CHAIN = "LET x0 := age; " + " ".join(f"LET x{i} := x{i - 1} + 1;" for i in range
         ("LET x := x + 1; ENFORCE: age > x", ["circular-let"]),
         ("LET x := y; LET y := x; ENFORCE: sex == Male", ["circular-let"]),
         ("LET Male := 3; ENFORCE: sex == Male", ["name-collision"]),
+        ("ENFORCE: age > 1e308 * 1e308", ["bad-number"]),
+        ("ENFORCE: age * 1e308 * 1e308 > 3", []),
+        ("ENFORCE: age * 1e308 * 1e308 - tenure > 3", ["bad-number"]),
+        ("ENFORCE: E[age] == 1e308*10 - 1e308*10", ["bad-number", "bad-number"]),
+        ("ENFORCE: E[log(tenure)] == 3", ["needs-tolerance"]),
+        ("ENFORCE: E[log(tenure)] == 3 WITHIN 1", []),
+        ("ENFORCE: age > <x> AND sex IN {<y>}", ["open-placeholder", "open-placeholder"]),
+        ("LET `old one` := age > 60; ENFORCE: `old one` IMPLIES sex == Male", []),
+        ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=sex, target=class, batch_size=0, n_epochs=1.5)", ["bad-option"] * 2),
         (f"{DOUBLING} ENFORCE: x59 > 3", ["syntax-error"]),
         (f"{CHAIN} ENFORCE: x1999 > 3", ["syntax-error"]),
     ],
@@ -273,6 +294,41 @@ def test_the_tolerance_when_none_is_written(text: str, tolerance: float) -> None
     assert isinstance(command, TableGoal)
     assert isinstance(command.goal, Relation)
     assert command.goal.tolerance == pytest.approx(tolerance)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "VAR[age * 1e308] > 3",
+        "VAR[exp(age * 7)] >= 3",
+        "exp(E[age * 90]) - exp(E[age * 90]) >= 0",
+        "E[exp(age * 90)] <= 1",
+    ],
+)
+def test_arithmetic_that_leaves_the_numbers_is_answered(expression: str) -> None:
+    check(parse(f"SYNTHESIZE: people; ENFORCE: {expression}; END;"), SCHEMA)
+
+
+COEFFICIENTS = st.sampled_from(["1", "-1", "2", "3", "-3", "7", "0.1", "0.5", "-1.5", "10"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(COEFFICIENTS, COEFFICIENTS, st.integers(-20, 40), st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
+def test_a_linear_rule_holds_on_exactly_the_rows_it_says(a: str, b: str, c: int, op: str) -> None:
+    schema = Schema("t", (Integer("x", 0, 12), Integer("y", 0, 12)))
+    pairs = [(x, y) for x in range(13) for y in range(13)]
+    table = Table(pa.table({"x": [x for x, _ in pairs], "y": [y for _, y in pairs]}))
+    rule = bind_predicate(parse_expression(f"{a} * x {op} {c} - {b} * y"), schema)
+    compare = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}[op]
+    expected = [compare(Fraction(a) * x + Fraction(b) * y, c) for x, y in pairs]
+    exact_in_floats = all(float(k).is_integer() or k in ("0.5", "-1.5") for k in (a, b))
+    if exact_in_floats or a == b:
+        assert exact.mask(rule, conform(table, schema)).tolist() == expected
+    grid = build_grid([rule], schema)
+    assert (
+        contains(compile_rules([rule], grid), encode_variables(table, grid)).tolist()
+        == exact.mask(rule, conform(table, schema)).tolist()
+    )
 
 
 def test_an_ambiguous_name_is_an_error() -> None:

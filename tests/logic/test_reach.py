@@ -30,6 +30,8 @@ def codes(*commands: str) -> list[str]:
         ("age > 35", "E[hours_per_week] >= 10 AND E[age] - 5 <= 25"),
         ("age > 20", "CORR[age, sex] > 1"),
         ("age > 20", "30 >= E[age + 20]"),
+        ("race == White", "DIST[race] == {White: 60%, *: proportional}"),
+        ("age > 20", "E[age | age < 20] == 18"),
     ],
 )
 def test_out_of_reach(commands: tuple[str, ...]) -> None:
@@ -47,6 +49,9 @@ def test_out_of_reach(commands: tuple[str, ...]) -> None:
         ("age - hours_per_week >= 0", "E[age] == 20"),
         ("COUNT[sex == Male] >= 1000",),
         ("H[race] == 1.6",),
+        ("age > 20", "E[age | age < 20] == 18 OR E[age] == 40"),
+        ("age > 20", "COUNT[sex == Male | age < 20] == 0"),
+        ("age > 20", "E[age] == 40 IMPLIES E[age | age < 20] == 3"),
     ],
 )
 def test_within_reach(commands: tuple[str, ...]) -> None:

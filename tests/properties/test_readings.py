@@ -120,6 +120,25 @@ def test_a_rule_without_sums_is_decided_by_the_bins_alone(case: tuple[Schema, Ta
     assert (exact.mask(pred, conform(decoded, schema)) == before).all()
 
 
+def test_sql_treats_undefined_numbers_as_the_table_does(database: duckdb.DuckDBPyConnection) -> None:
+    import pyarrow as pa
+
+    from cuts.data.schema import Integer
+    from cuts.lang.binder import bind
+    from cuts.lang.parser import parse
+    from cuts.lang.spec import TableAim
+
+    schema = Schema("t", (Integer("n", 0, 9),))
+    table = Table(pa.table({"n": [1, 2, 3]}))
+    database.register("t", table.arrow)
+    for text, expected in (("COUNT[n > 1] / COUNT[n >= 1]", 2 / 3), ("max(E[n | n > 5], 3)", None)):
+        (aim,) = bind(parse(f"SYNTHESIZE: t; MINIMIZE: {text}; END;"), schema).commands
+        assert isinstance(aim, TableAim)
+        (found,) = database.execute(f"SELECT {sql.quantity(aim.value, schema, 't')}").fetchall()[0]
+        assert found == (None if expected is None else pytest.approx(expected))
+        assert isnan(exact.value(aim.value, conform(table, schema), schema)) == (expected is None)
+
+
 def test_the_codec_of_a_schema_without_a_program_has_its_own_bins() -> None:
     from cuts.data.schema import Integer, Real
 

@@ -172,7 +172,7 @@ def _within(value: float, op: str, target: float, tolerance: float) -> bool:
         case "==":
             return abs(value - target) <= slack
         case "!=":
-            return value != target
+            return abs(value - target) > tolerance
         case "<=":
             return value <= target + slack
         case "<":

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.schema import Category, Column, Integer, Real, Schema
-from cuts.data.table import Table
+from cuts.data.table import Table, from_frame
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
 
-def infer_schema(table: Table, name: str, label: str | None = None, protected: tuple[str, ...] = ()) -> Schema:
-    """The narrowest schema the table follows; texts become categories in alphabetical order.
+def infer_schema(table: Any, name: str, label: str | None = None, protected: tuple[str, ...] = ()) -> Schema:
+    """The narrowest schema a table or frame follows; texts become categories in alphabetical order.
 
     >>> infer_schema(Table(pa.table({"age": [30, 40]})), "people").columns[0].range
     Interval(low=30.0, high=40.0)
     """
+    table = from_frame(table)
     problems = [
         Diagnostic("unknown-column", f"there is no column `{special}`", help=did_you_mean(special, table.names))
         for special in (*protected, *(() if label is None else (label,)))

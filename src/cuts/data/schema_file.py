@@ -21,8 +21,9 @@ _KEYS = {
 }
 
 
-def read_schema(path: Path) -> Schema:
+def read_schema(path: Path | str) -> Schema:
     """The schema of a `.toml` or `.json` file; raises `CutsError` with every problem found."""
+    path = Path(path)
     text = read_text(path, "schema")
     try:
         data = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
@@ -105,8 +106,11 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
         return None
     try:
         return _category(name, fields) if kind == "category" else _number(name, kind, fields)
+    except OverflowError:
+        problems.append(bad_schema(where, "its numbers are too large"))
+        return None
     except (ValueError, TypeError) as error:
-        problems.append(bad_schema(where, str(error)))
+        problems.append(bad_schema(where, str(error)[:200]))
         return None
 
 

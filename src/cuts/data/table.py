@@ -72,11 +72,14 @@ def from_frame(frame: Any) -> Table:
         return Table(frame)
     native = nw.from_native(frame)
     eager = native.collect() if isinstance(native, nw.LazyFrame) else native
-    return Table(eager.to_arrow())
+    arrow = eager.to_arrow()
+    index = [name for name in arrow.column_names if name.startswith("__index_level_")]  # pandas adds it
+    return Table(arrow.drop_columns(index))
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path | str) -> Table:
     """The table in a CSV (optionally compressed) or Parquet file."""
+    path = Path(path)
     present(path, "table")
     if path.stat().st_size == 0:
         raise usage_error("unreadable-table", f"{path} is empty")

@@ -7,6 +7,7 @@ from cuts.lang import models, printer, rows, syntax, tables
 from cuts.lang.domain import check_domain
 from cuts.lang.lets import expand_lets
 from cuts.lang.options import number_option, word_option
+from cuts.lang.placeholders import open_placeholder
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import (
@@ -54,6 +55,11 @@ def bind(program: Program, schema: Schema) -> Spec:
 def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagnostic, ...]]:
     """The spec, if there are no errors, and all errors and warnings in order of place."""
     scope = Scope(schema)
+    for hole in nodes(program.statements):
+        if isinstance(hole, syntax.Placeholder):
+            scope.add(open_placeholder(hole))
+    if scope.found:
+        return None, tuple(scope.found)
     expanded = expand_lets(program, scope)
     bound = [_Binder(command, number, program, scope).bound() for number, command in expanded]
     for second in [c for _, c in expanded if isinstance(c.body, syntax.Settings)][1:]:
@@ -311,7 +317,7 @@ def kind_mismatch(command: Command, written: Kind, right: Kind) -> Diagnostic:
     """A kind that does not fit the expression."""
     return Diagnostic(
         "kind-mismatch",
-        f"this is not a {written} command",
+        f"this is not {'an' if written[0] in 'IU' else 'a'} {written} command",
         command.kind_span,
         f"the expression makes it {right}",
         f"write `{right}:`, or leave the kind out",

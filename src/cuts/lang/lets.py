@@ -49,7 +49,7 @@ def expand_lets(program: Program, scope: Scope) -> tuple[tuple[int, Command], ..
 
 def _mentions(expr: Expr | syntax.Settings, lets: dict[str, Let]) -> set[str]:
     """The shorthands an expression names itself."""
-    return {n.text for n in nodes(expr) if isinstance(n, Name) and not n.quoted and n.text in lets}
+    return {n.text for n in nodes(expr) if isinstance(n, Name) and n.text in lets}
 
 
 def _reachable(names: set[str], graph: dict[str, set[str]]) -> set[str]:
@@ -74,7 +74,7 @@ def _expand(body: Expr | syntax.Settings, lets: dict[str, Let], scope: Scope) ->
             return replace(node, item=rewrite(node.item, put))
         if isinstance(node, syntax.Option | syntax.Shares):
             return replace(node)
-        if not isinstance(node, Name) or node.quoted or node.text not in lets:
+        if not isinstance(node, Name) or node.text not in lets:
             return node
         replaced += 1
         if replaced > MOST_REPLACEMENTS:

@@ -82,7 +82,7 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
             )
         )
     desired = _desired(options.get("desired_outcome"), target, scope)
-    learner = tuple((key, number_option(options[key], scope, least=0.0)) for key in _LEARNER if key in options)
+    learner = tuple((key, _learner_option(options[key], scope)) for key in _LEARNER if key in options)
     if len(scope.found) > before or target is None:
         return None
     numbers = tuple((key, value) for key, value in learner if value is not None)
@@ -122,6 +122,10 @@ def unknown_option(option: syntax.Option, known: Sequence[str], what: str) -> Di
         "unknown",
         did_you_mean(option.key, known) or f"its options are {', '.join(known)}",
     )
+
+
+def _learner_option(option: syntax.Option, scope: Scope) -> float | None:
+    return number_option(option, scope, 0.0) if option.key == "lr" else whole_option(option, scope)
 
 
 def _by_key(given: Sequence[syntax.Option], known: Sequence[str], what: str, scope: Scope) -> dict[str, syntax.Option]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
-from math import copysign
 from typing import TypeAlias
 
 from cuts.data.schema import Category, Column, Real
@@ -18,7 +18,8 @@ from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.names import DISTRIBUTION, measures, statistics
 
 FLIPPED: dict[CompareOp, CompareOp] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-Sum: TypeAlias = tuple[dict[str, float], float]  # coefficients of columns, and a constant
+ZERO = Fraction(0)
+Sum: TypeAlias = tuple[dict[str, Fraction], Fraction]  # coefficients of columns, and a constant
 
 
 def predicate(expr: syntax.Expr, scope: Scope) -> Pred | None:
@@ -158,15 +159,20 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
     one, other = _sum(left, scope), _sum(right, scope)
     if one is None or other is None:
         return None
-    coefficients = {name: one[0].get(name, 0.0) - other[0].get(name, 0.0) for name in {**one[0], **other[0]}}
-    terms = [(name, coefficients[name]) for name in scope.schema.names if coefficients.get(name, 0.0) != 0.0]
+    coefficients = {name: one[0].get(name, ZERO) - other[0].get(name, ZERO) for name in {**one[0], **other[0]}}
+    terms = [(name, coefficients[name]) for name in scope.schema.names if coefficients.get(name, ZERO) != 0]
     bound = other[1] - one[1]
-    gone = [name for name, value in coefficients.items() if value == 0.0]
+    gone = [name for name, value in coefficients.items() if value == 0]
     if not terms:
-        held: Pred = Truth(_holds(0.0, op, bound))
+        held: Pred = Truth(_holds(ZERO, op, bound))
     else:
-        held = _normalised(terms, op, bound)
-        _warn_about_points(held, op, span, scope)
+        try:
+            compared = _normalised(terms, op, bound)
+        except OverflowError:
+            scope.add(too_large(span))
+            return None
+        _warn_about_points(compared, op, span, scope)
+        held = compared
     # `age == age` is still false where age is missing.
     return And((*(Not(Missing(name)) for name in gone), held)) if gone else held
 
@@ -187,18 +193,22 @@ def _report_strangers(strangers: list[syntax.Name], other: syntax.Expr, scope: S
     )
 
 
-def _normalised(terms: list[tuple[str, float]], op: CompareOp, bound: float) -> LinearCompare:
-    """The same comparison with a leading coefficient of one where that loses no digit, else of positive sign."""
+def _normalised(terms: list[tuple[str, Fraction]], op: CompareOp, bound: Fraction) -> LinearCompare:
+    """The same comparison with a leading coefficient of one where that is exact in float64, else of positive sign.
+
+    A single column is always divided out: rounding the bound moves it by less than the column's values can differ.
+    """
     lead = terms[0][1]
-    scaled = [(name, value / lead) for name, value in terms]
-    exact = all(value * lead == before[1] for (_, value), before in zip(scaled, terms, strict=True))
-    if len(terms) > 1 and not (exact and bound / lead * lead == bound):
-        lead = copysign(1.0, lead)
-        scaled = [(name, value / lead) for name, value in terms]
-    return LinearCompare(Linear(tuple(scaled)), op if lead > 0 else FLIPPED[op], bound / lead + 0.0)
+    divided = [value / lead for _, value in terms] + [bound / lead]
+    if len(terms) > 1 and any(Fraction(float(value)) != value for value in divided):
+        lead = Fraction(1 if lead > 0 else -1)
+        divided = [value / lead for _, value in terms] + [bound / lead]
+    names = [name for name, _ in terms]
+    form = Linear(tuple((name, float(value)) for name, value in zip(names, divided, strict=False)))
+    return LinearCompare(form, op if lead > 0 else FLIPPED[op], float(divided[-1]))
 
 
-def _holds(left: float, op: CompareOp, right: float) -> bool:
+def _holds(left: Fraction, op: CompareOp, right: Fraction) -> bool:
     return {
         "==": left == right,
         "!=": left != right,
@@ -230,15 +240,15 @@ def _warn_about_points(held: LinearCompare, op: CompareOp, span: Span, scope: Sc
 def _sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
     match expr:
         case syntax.Number(value):
-            return {}, value
+            return {}, Fraction(repr(value))  # the decimal as written: 0.1 + 0.2 is 0.3
         case syntax.Name():
             column = scope.column(expr)
             if isinstance(column, Category):
                 scope.add(_not_a_number(column, expr))
                 return None
-            return None if column is None else ({column.name: 1.0}, 0.0)
+            return None if column is None else ({column.name: Fraction(1)}, ZERO)
         case syntax.Negate(inner):
-            return _scaled(_sum(inner, scope), -1.0)
+            return _scaled(_sum(inner, scope), Fraction(-1))
         case syntax.Arith(op, left, right):
             return _arith(expr, op, _sum(left, scope), _sum(right, scope), scope)
         case syntax.Text(text):
@@ -257,7 +267,7 @@ def _sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
     return None
 
 
-def _scaled(sum: Sum | None, by: float) -> Sum | None:
+def _scaled(sum: Sum | None, by: Fraction) -> Sum | None:
     return None if sum is None else ({name: value * by for name, value in sum[0].items()}, sum[1] * by)
 
 
@@ -265,8 +275,8 @@ def _arith(expr: syntax.Arith, op: str, left: Sum | None, right: Sum | None, sco
     if left is None or right is None:
         return None
     if op in "+-":
-        sign = 1.0 if op == "+" else -1.0
-        both = {n: left[0].get(n, 0.0) + sign * right[0].get(n, 0.0) for n in {**left[0], **right[0]}}
+        sign = 1 if op == "+" else -1
+        both = {n: left[0].get(n, ZERO) + sign * right[0].get(n, ZERO) for n in {**left[0], **right[0]}}
         return both, left[1] + sign * right[1]
     if op == "*" and not right[0]:
         return _scaled(left, right[1])
@@ -333,6 +343,11 @@ def statistic_in_row(expr: syntax.Stat) -> Diagnostic:
         "a statistic inside a row's expression",
         "compare statistics with statistics, e.g. `E[age] >= 40`, or rows with numbers, e.g. `age >= 40`",
     )
+
+
+def too_large(span: Span) -> Diagnostic:
+    """Arithmetic that leaves the numbers a computer has."""
+    return Diagnostic("bad-number", "the numbers here are too large", span, "not finite", "use smaller numbers")
 
 
 def division_by_zero(expr: syntax.Arith) -> Diagnostic:

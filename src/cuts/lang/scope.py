@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from cuts.data.schema import Category, Column, Schema, matches
 from cuts.lang import printer, syntax
-from cuts.text.diagnostic import Diagnostic, did_you_mean, listed
+from cuts.text.diagnostic import Diagnostic, did_you_mean, listed, nearest
 from cuts.text.source import Span
 
 
@@ -84,7 +84,8 @@ def unknown_column(name: syntax.Name, schema: Schema) -> Diagnostic:
 
 def unknown_category(column: Category, text: str, span: Span, meant: str | None = None) -> Diagnostic:
     """A value its column does not have."""
-    near = did_you_mean(text.strip("\"'"), column.categories)
+    found = nearest(text.strip("\"'"), column.categories)
+    near = None if found is None else f"did you mean `{printer.value(found)}`?"
     if meant is not None:
         near = f"write it in quotes: {printer.value(meant)}"
     return Diagnostic(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
+import numpy as np
+
 from cuts.data.schema import Category
 from cuts.lang import printer, rows, syntax
 from cuts.lang.rewrite import nodes
@@ -92,7 +96,11 @@ def _relation(
         a, sign, b = b, rows.FLIPPED[sign], a
     if sign in ("<", ">", "!="):
         scope.add(_strict(sign, span))
-    return Relation(a, sign, b, default_tolerance(a, sign, b, scope.schema) if tolerance is None else tolerance)
+    slack = default_tolerance(a, sign, b, scope.schema) if tolerance is None else tolerance
+    if not isfinite(slack):
+        scope.add(needs_tolerance(span))
+        return None
+    return Relation(a, sign, b, slack)
 
 
 def quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
@@ -101,11 +109,11 @@ def quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
         case syntax.Number(value):
             return Const(value)
         case syntax.Negate(inner):
-            return _applied("negate", [quantity(inner, scope)])
+            return _applied("negate", [quantity(inner, scope)], expr.span, scope)
         case syntax.Arith("/", _, syntax.Number(0.0)):
             scope.add(rows.division_by_zero(expr))
         case syntax.Arith(op, left, right):
-            return _applied(op, [quantity(left, scope), quantity(right, scope)])
+            return _applied(op, [quantity(left, scope), quantity(right, scope)], expr.span, scope)
         case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
             return _function(expr, [quantity(arg, scope) for arg in args], scope)
         case syntax.Call(name):
@@ -121,9 +129,20 @@ def quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
     return None
 
 
-def _applied(function: str, args: list[Quantity | None]) -> Quantity | None:
+def _applied(function: str, args: list[Quantity | None], span: Span, scope: Scope) -> Quantity | None:
+    """The function of its arguments; of numbers alone, the number."""
     known = tuple(arg for arg in args if arg is not None)
-    return Apply(function, known) if len(known) == len(args) else None
+    if len(known) < len(args):
+        return None
+    numbers = [arg.value for arg in known if isinstance(arg, Const)]
+    if len(numbers) < len(known):
+        return Apply(function, known)
+    with np.errstate(all="ignore"):
+        value = float(FUNCTIONS[function].apply(*numbers))
+    if not isfinite(value):
+        scope.add(rows.too_large(span))
+        return None
+    return Const(value)
 
 
 def _function(expr: syntax.Call, args: list[Quantity | None], scope: Scope) -> Quantity | None:
@@ -133,7 +152,7 @@ def _function(expr: syntax.Call, args: list[Quantity | None], scope: Scope) -> Q
             wrong_arguments(f"`{expr.name}` takes {_how_many(function.least, function.most, 'number')}", expr.span)
         )
         return None
-    return _applied(expr.name, args)
+    return _applied(expr.name, args, expr.span, scope)
 
 
 def _how_many(least: int, most: int | None, noun: str) -> str:
@@ -203,13 +222,13 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
                 scope.add(_nominal(column, expr))
             return None if column is None else ColumnValue(column.name)
         case syntax.Negate(inner):
-            return _applied("negate", [_row_quantity(inner, scope)])
+            return _applied("negate", [_row_quantity(inner, scope)], expr.span, scope)
         case syntax.Arith("/", _, syntax.Number(0.0)):
             scope.add(rows.division_by_zero(expr))
         case syntax.Arith() if dashed_column(expr, scope):
             return None
         case syntax.Arith(op, left, right):
-            return _applied(op, [_row_quantity(left, scope), _row_quantity(right, scope)])
+            return _applied(op, [_row_quantity(left, scope), _row_quantity(right, scope)], expr.span, scope)
         case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
             return _function(expr, [_row_quantity(arg, scope) for arg in args], scope)
         case syntax.Call(name):
@@ -298,6 +317,17 @@ def needs_comparison(expr: syntax.Expr) -> Diagnostic:
         expr.span,
         "a number alone cannot hold or fail",
         f"compare it, e.g. `{example}`, or use MINIMIZE or MAXIMIZE",
+    )
+
+
+def needs_tolerance(span: Span) -> Diagnostic:
+    """An equality of numbers without a range to take a tolerance from."""
+    return Diagnostic(
+        "needs-tolerance",
+        "what is compared here has no bounded range, so no tolerance follows from it",
+        span,
+        "how near is near enough?",
+        "say so, e.g. `WITHIN 0.1`",
     )
 
 

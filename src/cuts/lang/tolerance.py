@@ -63,7 +63,7 @@ def _unit_tolerance(stat: Statistic, schema: Schema) -> float:
         case "value":
             return RANGE_TOLERANCE * widths[0]
         case "squared":
-            return RANGE_TOLERANCE * widths[0] ** 2 / 4
+            return RANGE_TOLERANCE * widths[0] * widths[0] / 4
         case "product":
             return RANGE_TOLERANCE * widths[0] * widths[1] / 4
         case "nats":

@@ -49,10 +49,7 @@ def check_statistics(spec: Spec) -> tuple[Diagnostic, ...]:
     for command in spec.commands:
         if not isinstance(command, TableGoal | ModelGoal):
             continue
-        try:
-            why = _why_not(command, space)
-        except _Empty:
-            why = "no row can satisfy its condition"
+        why = _why_not(command, space)
         if why is not None:
             found.append(unreachable(command, why, bool(spec.rules)))
     return tuple(found) if found else tuple(_conflicts(goals))
@@ -152,6 +149,8 @@ def _statistic(stat: Statistic, space: _Space) -> Interval:
     entry = statistics()[stat.name]
     room = space.where(stat.given)
     if not room.possible:
+        if entry.unit == "rows":
+            return Interval(0.0, 0.0)
         raise _Empty
     if entry.argument == "condition":
         (held,) = stat.args
@@ -205,7 +204,10 @@ def _out_of_reach(goal: Goal, space: _Space) -> str | None:
             reasons = [_out_of_reach(part, space) for part in parts]
             return None if None in reasons else reasons[0]
         case Relation(left, op, right, tolerance):
-            a, b = attainable(left, space), attainable(right, space)
+            try:
+                a, b = attainable(left, space), attainable(right, space)
+            except _Empty:
+                return "no row can satisfy its condition"
             if _can_hold(a, op, b, tolerance):
                 return None
             side = f"`{left.name}[...]`" if isinstance(left, Statistic) else "its left side"
@@ -214,9 +216,16 @@ def _out_of_reach(goal: Goal, space: _Space) -> str | None:
         case Spread(column, shares, _, given, tolerance):
             known = space.schema[column]
             assert isinstance(known, Category)
-            left_out = set(known.categories) - {known.categories[b] for b in space.where(given).bins(column)}
-            dead = [value for value, amount in shares if value in left_out and amount > tolerance]
-            return f"no row can have `{column}` = `{dead[0]}`" if dead else None
+            try:
+                possible = {known.categories[b] for b in space.where(given).bins(column)}
+            except _Empty:
+                return "no row can satisfy its condition"
+            dead = [value for value, amount in shares if value not in possible and amount > tolerance]
+            if dead:
+                return f"no row can have `{column}` = `{dead[0]}`"
+            unnamed = possible - {value for value, _ in shares}
+            rest = 1.0 - sum(amount for _, amount in shares)
+            return f"no other value of `{column}` is left for the rest" if not unnamed and rest > tolerance else None
 
 
 def _beyond_measure(command: ModelGoal) -> str | None:

@@ -100,11 +100,7 @@ def _row(value: Quantity, schema: Schema) -> str:
             cases = " ".join(f"WHEN {text(c)} THEN {i}.0" for i, c in enumerate(known.categories))
             return f"(CASE CAST({name(column)} AS VARCHAR) {cases} END)"
         case Apply(function, args):
-            texts = [_row(arg, schema) for arg in args]
-            applied = FUNCTIONS[function].text(texts)
-            # LEAST and GREATEST skip NULL in SQL; here a missing argument makes the result missing.
-            present = " AND ".join(f"{part} IS NOT NULL" for part in texts)
-            return f"(CASE WHEN {present} THEN {applied} END)" if function in ("min", "max") else applied
+            return FUNCTIONS[function].text([_row(arg, schema) for arg in args])
         case Statistic():
             raise AssertionError("a statistic of a statistic is refused by the binder")
         case _:

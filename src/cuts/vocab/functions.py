@@ -31,7 +31,8 @@ class Function:
 
     def text(self, args: list[str]) -> str:
         """The SQL of this function on arguments already in SQL."""
-        return self.sql.format(*args, all=", ".join(args))
+        present = " AND ".join(f"{arg} IS NOT NULL" for arg in args)
+        return self.sql.format(*args, all=", ".join(args), present=present)
 
 
 def _divide(a: Floats, b: Floats) -> Floats:
@@ -84,7 +85,7 @@ FUNCTIONS: dict[str, Function] = {
             2,
             None,
             _least,
-            "LEAST({all})",
+            "(CASE WHEN {present} THEN LEAST({all}) END)",
             lambda *a: Interval(min(i.low for i in a), min(i.high for i in a)),
         ),
         Function(
@@ -92,7 +93,7 @@ FUNCTIONS: dict[str, Function] = {
             2,
             None,
             _greatest,
-            "GREATEST({all})",
+            "(CASE WHEN {present} THEN GREATEST({all}) END)",
             lambda *a: Interval(max(i.low for i in a), max(i.high for i in a)),
         ),
         Function("abs", 1, 1, np.abs, "ABS({0})", _abs_reach),

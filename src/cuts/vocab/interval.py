@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,14 @@ class Interval:
     @property
     def width(self) -> float:
         """Length of the interval."""
-        return self.high - self.low
+        return 0.0 if self.low == self.high else self.high - self.low
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low)
 
     def __add__(self, other: Interval) -> Interval:
-        return Interval(self.low + other.low, self.high + other.high)
+        low, high = self.low + other.low, self.high + other.high
+        return Interval(-inf if isnan(low) else low, inf if isnan(high) else high)  # inf - inf may be anything
 
     def __sub__(self, other: Interval) -> Interval:
         return self + -other

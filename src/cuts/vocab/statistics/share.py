@@ -29,7 +29,7 @@ def probability(p: Array, holds: Array) -> Array:
     "COUNT",
     unit="rows",
     argument="condition",
-    sql=aggregate("COALESCE(SUM(CASE WHEN {0} THEN 1 ELSE 0 END), 0)"),
+    sql=aggregate("COALESCE(SUM(CASE WHEN {0} THEN 1.0 ELSE 0.0 END), 0.0)"),
     reach=lambda r: Interval(0.0, inf if r.ranges[0].high > 0 else 0.0),
 )
 def count(rows: Array, holds: Array) -> Array:

@@ -8,7 +8,10 @@ from cuts.vocab.statistics.mean import mean
 
 
 @statistic(
-    "VAR", unit="squared", sql=aggregate("VAR_POP({0})"), reach=lambda r: Interval(0.0, r.ranges[0].width ** 2 / 4)
+    "VAR",
+    unit="squared",
+    sql=aggregate("VAR_POP({0})"),
+    reach=lambda r: Interval(0.0, r.ranges[0].width * r.ranges[0].width / 4),
 )
 def variance(p: Array, v: Array) -> Array:
     """Spread around the mean: sum p (v - E[v])^2, with p summing to one.
