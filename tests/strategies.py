@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from cuts.data.schema import Category, Column, Integer, Real, Schema
+from cuts.data.physical import as_arrow
+from cuts.data.schema import Category, Column, Integer, Numeric, Real, Schema, Temporal
 from cuts.data.table import Table
 from cuts.lang import syntax
 from cuts.lang.spec import (
@@ -37,16 +39,36 @@ OPS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
 def columns(draw: st.DrawFn, name: str) -> Column:
     """One column of any kind."""
     missing = draw(st.booleans())
-    match draw(st.sampled_from(["category", "integer", "real"])):
+    match draw(st.sampled_from(["category", "integer", "real", "decimal", "temporal"])):
         case "category":
             categories = draw(st.lists(st.sampled_from(VALUES), min_size=1, max_size=5, unique=True))
             return Category(name, tuple(categories), draw(st.booleans()), missing)
         case "integer":
             low = draw(st.integers(-20, 20))
             return Integer(name, low, low + draw(st.integers(0, 30)), draw(st.integers(1, 8)), missing)
+        case "decimal":
+            low = draw(st.integers(-100, 100))
+            high = low + draw(st.integers(0, 300))
+            return Real(name, low / 10, high / 10, draw(st.integers(1, 8)), missing, decimals=1)
+        case "temporal":
+            return draw(moments(name, missing))
         case _:
             low = draw(st.floats(-10, 10))
             return Real(name, low, low + draw(st.floats(0, 20)), draw(st.integers(1, 8)), missing)
+
+
+@st.composite
+def moments(draw: st.DrawFn, name: str, missing: bool) -> Column:
+    """A column of dates, times, timestamps or durations."""
+    kind = draw(st.sampled_from(["date", "time", "timestamp", "duration"]))
+    low = draw(st.integers(0, 50_000)) + (1_600_000_000 if kind == "timestamp" else 0)
+    high = low + draw(st.integers(0, 30_000))
+    bins = draw(st.integers(1, 8))
+    if kind == "date":
+        return Temporal(name, kind, float(low), float(high), bins, missing)
+    decimals = draw(st.sampled_from([0, 3, 6]))
+    unit = 10**decimals
+    return Temporal(name, kind, low / unit, high / unit, bins, missing, decimals=decimals)
 
 
 @st.composite
@@ -68,14 +90,27 @@ def tables(draw: st.DrawFn, schema: Schema, most: int = 12) -> Table:
                 kind = pa.string()
             case Integer():
                 values, kind = st.integers(column.low, column.high), pa.int64()
-            case Real():
+            case Real(decimals=None):
                 values, kind = st.floats(column.low, column.high), pa.float64()
+            case Real() | Temporal():
+                arrays[column.name] = draw(lattice_values(column, rows))
+                continue
         cell = st.none() | values if column.missing else values
         arrays[column.name] = pa.array(draw(st.lists(cell, min_size=rows, max_size=rows)), kind)
     return Table(pa.table(arrays))
 
 
-def constants(column: Integer | Real) -> st.SearchStrategy[float]:
+@st.composite
+def lattice_values(draw: st.DrawFn, column: Numeric, rows: int) -> pa.Array:
+    """Values of a column with a lattice, in its own Arrow type."""
+    unit = column.per_unit or 1
+    cell = st.integers(round(column.low * unit), round(column.high * unit))
+    numbers = np.array(draw(st.lists(cell, min_size=rows, max_size=rows))) / unit
+    missing = np.array(draw(st.lists(st.booleans(), min_size=rows, max_size=rows))) & column.missing
+    return as_arrow(numbers, column, missing)
+
+
+def constants(column: Numeric) -> st.SearchStrategy[float]:
     """Numbers in, at the ends of and beyond a column's range."""
     inside = st.floats(column.low - 1, column.high + 1)
     return st.one_of(
@@ -201,7 +236,9 @@ options = st.builds(
     st.sampled_from(["protected", "target", "lr"]),
     st.one_of(values, st.lists(names, min_size=1, max_size=2).map(lambda items: syntax.ListOf(tuple(items)))),
 )
-percents = st.integers(0, 100).map(lambda n: syntax.Number(n / 100, percent=True))
+percents = st.one_of(st.integers(0, 100).map(lambda n: n / 100), st.floats(0, 1e20)).map(
+    lambda share: syntax.Number(share, percent=True)
+)
 shares = st.lists(st.tuples(st.none() | names | texts, percents), min_size=1, max_size=3).map(
     lambda items: syntax.Shares(tuple(items))
 )
@@ -226,6 +263,6 @@ privacy = st.just(
 lets = st.builds(syntax.Let, st.sampled_from(["x", "old_"]).map(syntax.Name), expressions)
 programs = st.builds(
     syntax.Program,
-    st.sampled_from(["adult", "data/my table.csv", "s3://bucket/t.parquet"]),
+    st.sampled_from(["adult", "END", "data/end", "let", 'a"b.csv', "data/my table.csv", "s3://bucket/t.parquet"]),
     st.lists(st.one_of(commands, privacy, lets), max_size=4).map(tuple),
 )

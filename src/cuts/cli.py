@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
+from cuts.data.survey import find_derived, survey
 from cuts.lang.parser import parse_source
 from cuts.lang.printer import render
 from cuts.lang.syntax import Program
@@ -112,7 +114,8 @@ def check(
     found = _checked(program, data, schema, _values(set_))
     source = found.program.source
     if format is Format.json:
-        _print_json({"ok": found.exit_code == 0, "diagnostics": diagnostics.as_data(found.diagnostics, source)})
+        said = diagnostics.as_data(found.diagnostics, source)
+        _print_json({"ok": found.exit_code == 0, "diagnostics": said, "share_of_rows": found.share})
     else:
         if found.diagnostics:
             print(diagnostics.as_text(found.diagnostics, source), end="\n\n")
@@ -233,6 +236,11 @@ def schema_infer(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write there instead of stdout.")] = None,
     label: Annotated[str | None, typer.Option("--label", help="The column to predict.")] = None,
     protected: Annotated[list[str] | None, typer.Option("--protected", help="A column to be fair to.")] = None,
+    drop: Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out.")] = None,
+    id_: Annotated[list[str] | None, typer.Option("--id", help="A column to make fresh, unique per row.")] = None,
+    keep_derived: Annotated[
+        bool, typer.Option("--keep-derived", help="Keep columns that follow from another one exactly.")
+    ] = False,
     format: Annotated[SchemaFormat, typer.Option("--format", help="How to write it.")] = SchemaFormat.toml,
 ) -> None:
     """Write the schema a table follows, to be reviewed and kept.
@@ -240,7 +248,10 @@ def schema_infer(
     Example: cuts schema infer people.csv --label salary -o people.toml
     """
     rows = pipeline.open_table(table)
-    schema = infer_schema(rows, Path(table).name.split(".")[0], label, tuple(protected or ()))
+    name = Path(table).name.split(".")[0]
+    schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drop or (), ids=id_ or ())
+    if keep_derived:
+        schema = replace(schema, derived=find_derived(rows, schema))
     as_json = format is SchemaFormat.json or (output is not None and output.suffix.lower() == ".json")
     text = json.dumps(as_data(schema), indent=2, ensure_ascii=False) + "\n" if as_json else render_toml(schema)
     if output is None:
@@ -248,6 +259,29 @@ def schema_infer(
     else:
         write_text(output, text)
         _say(f"{output} written: {len(schema.columns)} columns")
+
+
+@schema_app.command("show")
+def schema_show(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],
+    schema: SchemaOption = None,
+    drop: Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out.")] = None,
+    id_: Annotated[list[str] | None, typer.Option("--id", help="A column to make fresh, unique per row.")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Show what each column of a table is taken for.
+
+    Example: cuts schema show people.csv
+    """
+    rows = pipeline.open_table(table)
+    name = Path(table).name.split(".")[0]
+    known = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
+    facts = survey(rows, known)
+    if format is Format.json:
+        _print_json([asdict(fact) for fact in facts])
+        return
+    cells = [[f.name, f.kind, f.values, f"{100 * f.missing:.1f} %", str(f.bins), "; ".join(f.notes)] for f in facts]
+    print(align(["column", "kind", "values", "missing", "bins", "notes"], cells, right=[3, 4]))
 
 
 @schema_app.command("check")
@@ -291,7 +325,10 @@ def _checked(path: Path, data: str | None, schema: Path | None, values: dict[str
 def _summary(found: pipeline.Checked) -> str:
     if found.exit_code:
         return f"not ok: {_counts(found.diagnostics)}"
-    return f"ok: {counted(len(found.program.commands), 'command')}, {_counts(found.diagnostics)}"
+    summary = f"ok: {counted(len(found.program.commands), 'command')}, {_counts(found.diagnostics)}"
+    if found.share is None or found.spec is None or not found.spec.rules:
+        return summary
+    return f"{summary}\nthe row rules hold together on {100 * found.share:.2f} % of the rows"
 
 
 def _counts(found: Sequence[Diagnostic]) -> str:

@@ -18,14 +18,14 @@ from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table, from_frame, read_table
-from cuts.lang.binder import bind_all
+from cuts.lang.binder import bind_all, refused_schema
 from cuts.lang.parser import parse_source
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Spec
 from cuts.lang.syntax import Program
 from cuts.logic.core import build_grid
 from cuts.logic.diagram import compile_rules
-from cuts.logic.feasible import check_rules
+from cuts.logic.feasible import check_rules, share
 from cuts.logic.reach import check_statistics
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, exit_code, has_errors
 from cuts.text.files import read_text
@@ -39,6 +39,7 @@ class Checked:
     program: Program
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
+    share: float | None = None  # of the real rows on which all row rules hold, when a table was given
 
     @property
     def exit_code(self) -> int:
@@ -63,9 +64,12 @@ def find_schema(program: Program, *, schema: Path | None = None, table: Table | 
     if embedded is not None:
         return datasets.load_schema(embedded)
     path = _beside(program)
-    rows = read_table(path) if path is not None else table
-    if rows is None:
+    if path is None and table is None:
         raise CutsError([unknown_data(program)], program.source)
+    refused = refused_schema(program, None)
+    if refused is not None:
+        raise CutsError([refused], program.source)
+    rows = read_table(path) if path is not None else table
     return infer_schema(rows, Path(program.data).name.split(".")[0])
 
 
@@ -101,9 +105,10 @@ def check(
             found = (*found, *check_statistics(spec))
     except CutsError as error:  # the rules are too large to compile
         return Checked(program, None, (*found, *error.diagnostics))
-    if table is not None and not has_errors(found):
-        found = (*found, *check_support(spec, from_frame(table)))
-    return Checked(program, spec, found)
+    if table is None or spec.privacy is not None or has_errors(found):
+        return Checked(program, spec, found)
+    rows = from_frame(table)
+    return Checked(program, spec, (*found, *check_support(spec, rows)), share(spec.rules, schema, rows))
 
 
 def verify(

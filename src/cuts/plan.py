@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, assert_never
 
-from cuts.lang.printer import number
+from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -73,9 +73,9 @@ def _promise(command: Bound) -> str:
             return "guaranteed"
         case TableGoal(goal):
             slack = sorted(set(_tolerances(goal)))
-            return "checked as written" if slack == [0.0] else f"checked within {' / '.join(map(_short, slack))}"
+            return "checked as written" if slack == [0.0] else f"checked within {' / '.join(map(short, slack))}"
         case TableAim(_, _, _, budget):
-            return f"encouraged, at most {_short(100 * budget)} % of utility"
+            return f"encouraged, at most {short(100 * budget)} % of utility"
         case ModelGoal() | ModelAim():
             return "encouraged, measured"
         case Privacy():
@@ -96,13 +96,13 @@ def _how(command: Bound, diagram: Diagram) -> str:
         case ModelGoal(measure) | ModelAim(_, measure):
             return f"{command.method or 'ridge'} surrogate for {measure.target}, {_weight(command.weight)}"
         case Privacy(epsilon, delta):
-            return f"noisy counts only, epsilon={_short(epsilon)}, delta={_short(delta)}"
+            return f"noisy counts only, epsilon={short(epsilon)}, delta={short(delta)}"
         case _:
             assert_never(command)
 
 
 def _weight(weight: float | None) -> str:
-    return "fine-tuning, automatic weight" if weight is None else f"fine-tuning, weight {_short(weight)}"
+    return "fine-tuning, automatic weight" if weight is None else f"fine-tuning, weight {short(weight)}"
 
 
 def _tolerances(goal: Goal) -> Sequence[float]:
@@ -113,7 +113,3 @@ def _tolerances(goal: Goal) -> Sequence[float]:
             return [tolerance for part in parts for tolerance in _tolerances(part)]
         case _:
             assert_never(goal)
-
-
-def _short(value: float) -> str:
-    return number(float(f"{value:.6g}"))

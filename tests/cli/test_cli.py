@@ -122,6 +122,40 @@ def test_rows_of_a_private_program_are_not_printed(folder: Path) -> None:
     assert "age=" not in output
 
 
+@pytest.mark.parametrize("form", [[], ["--format", "json"]])
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_a_private_program_without_a_public_schema_shows_nothing_of_the_rows(
+    folder: Path, command: str, form: list[str]
+) -> None:
+    (folder / "names.csv").write_text("name,age\n" + "".join(f"Alice{i % 3},{33 + i}\n" for i in range(60)))
+    (folder / "q.cuts").write_text(
+        'SYNTHESIZE: "names.csv"; ENSURE: EPSILON=1, DELTA=1e-9; ENFORCE: name == Zed; ENFORCE: age > 120; END;'
+    )
+    output, code = run(["cuts", command, "q.cuts", *form], folder)
+    assert code == 5
+    assert "private-schema" in output
+    assert "Alice" not in output
+    assert "33" not in output
+    output, code = run(["cuts", command, "q.cuts", "--data", "names.csv", *form], folder)
+    assert code == 5
+    assert "Alice" not in output
+
+
+def test_an_infinite_cell_is_shown(folder: Path) -> None:
+    (folder / "r.csv").write_text("r\n1.5\ninf\n")
+    (folder / "r.toml").write_text('[columns.r]\nkind = "real"\nrange = [0, 9]\n')
+    (folder / "r.cuts").write_text("SYNTHESIZE: r; ENFORCE: r <= 5; END;")
+    output, code = run(["cuts", "verify", "r.cuts", "r.csv", "--schema", "r.toml"], folder)
+    assert code == 1
+    assert "r=inf" in output
+
+
+def test_check_with_a_table_tells_how_many_rows_satisfy_the_rules(folder: Path) -> None:
+    (folder / "rules.cuts").write_text("SYNTHESIZE: adult; ENFORCE: age > 35 AND age < 55; END;")
+    output, _ = run(["cuts", "check", "rules.cuts", "--data", "adult"], folder)
+    assert "the row rules hold together on 41.77 % of the rows" in output
+
+
 def test_fmt_rewrites_in_place_and_is_then_content(folder: Path) -> None:
     assert run(["cuts", "fmt", "p.cuts", "--check"], folder)[1] == 1
     assert (folder / "p.cuts").read_text() == PROGRAM

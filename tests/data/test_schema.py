@@ -173,10 +173,20 @@ def test_a_file_that_is_no_table_is_one_clear_error(tmp_path: Path, name: str, c
     assert len(caught.value.diagnostics) == 1
 
 
-def test_an_inferred_column_of_dates_or_infinities_is_refused_with_a_way_out() -> None:
-    import datetime
-
-    table = Table(pa.table({"d": [datetime.date(2020, 1, 1)], "x": [float("inf")], "n": pa.array([None], pa.string())}))
+def test_a_column_nothing_fits_is_refused_with_a_way_out() -> None:
+    texts = [f"the patient said {i} words and left at {i} o'clock" for i in range(50)]
+    table = Table(
+        pa.table(
+            {
+                "x": [float("inf")] * 50,
+                "big": [2**60 + i // 2 for i in range(50)],
+                "list": [[1]] * 50,
+                "huge": [1e301] * 50,
+                "note": texts,
+            }
+        )
+    )
     with pytest.raises(CutsError) as caught:
         infer_schema(table, "t")
-    assert [d.code for d in caught.value.diagnostics] == ["unsupported-column"] * 3
+    assert [d.code for d in caught.value.diagnostics] == ["unsupported-column"] * 4 + ["free-text"]
+    assert infer_schema(table, "t", drop=["x", "big", "list", "huge"], ids=["note"]).columns[0].name == "note"

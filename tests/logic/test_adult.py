@@ -96,6 +96,16 @@ def test_forty_random_implications_compile() -> None:
     assert compile_rules(rules, build_grid(rules, ADULT, coarse=True)).satisfiable
 
 
+def test_a_rule_over_hundreds_of_columns_compiles() -> None:
+    from cuts.data.schema import Schema
+
+    schema = Schema("wide", tuple(Category(f"c{i}", ("a", "b")) for i in range(600)))
+    rules: list[Pred] = [Or(tuple(InSet(f"c{i}", frozenset({"a"})) for i in range(600))), InSet("c0", frozenset({"b"}))]
+    diagram = compile_rules(rules, build_grid(rules, schema))
+    assert diagram.satisfiable
+    assert diagram.size == 600
+
+
 def test_rules_that_grow_too_large_are_refused_and_none_is_dropped() -> None:
     rng = random.Random(7)
     rules = [random_implication(rng) for _ in range(40)]

@@ -65,6 +65,12 @@ def test_two_targets_for_one_statistic_conflict() -> None:
     assert codes("E[age] == 30 AND E[age] == 50") == ["conflicting-statistics"]
 
 
+def test_rounding_never_puts_a_target_out_of_reach() -> None:
+    assert codes("age == 30", "E[0.1 * age] <= 3") == []
+    assert codes("age == 30", "E[0.1 * age] == 3 WITHIN 0") == []
+    assert codes("age == 30", "COV[age, log(capital_gain)] <= 0") == []
+
+
 def test_a_measure_cannot_leave_its_range() -> None:
     assert codes("DEMOGRAPHIC_PARITY(protected=sex, target=salary) <= -1") == ["unreachable-target"]
     assert codes("DEMOGRAPHIC_PARITY(protected=sex, target=salary) <= 0.02") == []

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cuts.data.codec import IntArray
 from cuts.data.schema import Schema
+from cuts.data.table import IntArray
 from cuts.lang.spec import Pred
 from cuts.logic.chances import condition, draw, probability
 from cuts.logic.core import Grid, Variable, build_grid

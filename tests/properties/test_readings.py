@@ -15,7 +15,7 @@ from cuts.data.conform import check_table, conform
 from cuts.data.schema import Schema
 from cuts.data.table import Bools, Table
 from cuts.lang.spec import Not, Pred, Quantity
-from cuts.logic.core import build_grid, encode_variables, lower, opposite
+from cuts.logic.core import build_grid, encode_variables, lower
 from cuts.logic.diagram import Diagram, Store, compile_rules, contains
 from cuts.read import exact, sql
 from strategies import predicates, quantities, schemas, tables
@@ -38,9 +38,9 @@ def database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
-def run_predicate(database: duckdb.DuckDBPyConnection, pred: Pred, table: Table) -> Bools:
+def run_predicate(database: duckdb.DuckDBPyConnection, pred: Pred, schema: Schema, table: Table) -> Bools:
     database.register("t", table.arrow)
-    rows = database.execute(f"SELECT {sql.predicate(pred)} FROM t").fetchall()
+    rows = database.execute(f"SELECT {sql.predicate(pred, schema)} FROM t").fetchall()
     return np.array([row[0] for row in rows])
 
 
@@ -57,7 +57,7 @@ def test_all_readings_of_a_predicate_agree(
 ) -> None:
     schema, table, pred = case
     expected = exact.mask(pred, conform(table, schema))
-    assert run_predicate(database, pred, table).tolist() == expected.tolist()
+    assert run_predicate(database, pred, schema, table).tolist() == expected.tolist()
     assert diagram_mask(pred, schema, table, coarse=True).tolist() == expected.tolist()
     assert diagram_mask(pred, schema, table, coarse=False).tolist() == expected.tolist()
 
@@ -70,11 +70,10 @@ def test_negation_is_the_complement_in_every_reading(
     schema, table, pred = case
     held = exact.mask(pred, conform(table, schema))
     assert (exact.mask(Not(pred), conform(table, schema)) == ~held).all()
-    assert (run_predicate(database, Not(pred), table) == ~held).all()
+    assert (run_predicate(database, Not(pred), schema, table) == ~held).all()
     assert (diagram_mask(Not(pred), schema, table, coarse=True) == ~held).all()
     grid = build_grid([pred], schema, coarse=True)
-    formula = lower(pred, grid)
-    store = Store([formula, opposite(formula, grid)], grid)
+    store = Store([lower(pred, grid), lower(Not(pred), grid)], grid)
     assert store.roots[1] == store.opposite(store.roots[0])
     other = Diagram(grid, (store.part(store.opposite(store.roots[0])),))
     assert (contains(other, encode_variables(table, grid)) == ~held).all()

@@ -73,6 +73,30 @@ def test_a_taken_name_is_an_error_naming_its_owner() -> None:
         add_measure(Measure(taken.name, "FAIRNESS", (), (), "lower is fairer", Interval(0, 1), "mine"))
 
 
+@pytest.mark.parametrize("rows", [13, 49, 1000])
+def test_what_is_constant_is_exactly_so(rows: int) -> None:
+    import pyarrow as pa
+
+    from cuts.assess.verify import verify
+    from cuts.data.schema import Integer, Schema
+    from cuts.data.table import Table
+    from cuts.lang.binder import bind
+    from cuts.lang.parser import parse
+
+    schema = Schema("t", (Integer("x", 0, 1000), Integer("y", 0, 100)))
+    table = Table(pa.table({"x": list(range(rows)), "y": [97] * rows}))
+    wanted = [
+        "E[y] == 97 WITHIN 0",
+        "CORR[x, y] <= 0.5",
+        "E[y] < 97",
+        "E[y] > 97",
+        "E[y] != 97",
+        "CORR[x, 2 * x - 1] > 1",
+    ]
+    program = parse("SYNTHESIZE: t; " + " ".join(f"ENFORCE: {w};" for w in wanted) + " END;")
+    assert [v.holds for v in verify(bind(program, schema), table)] == [True, False, False, False, False, False]
+
+
 def test_names_are_found_in_any_case() -> None:
     assert {canonical(name.lower()) for name in statistics()} == set(statistics())
 

@@ -8,7 +8,7 @@ from math import isfinite, isnan
 from typing import Any
 
 from cuts.assess.verify import Fact, Rows, Verdict
-from cuts.lang.printer import number
+from cuts.lang.printer import number, short
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
@@ -61,13 +61,9 @@ def _fact(fact: Fact) -> str:
     if isnan(fact.value) or (fact.target is not None and isnan(fact.target)):
         return f"{lead}undefined (no rows, or a constant column)"
     if fact.target is None:
-        return f"{lead}{_short(fact.value)}"
-    slack = f" within {_short(fact.tolerance)}" if fact.tolerance else ""
-    return f"{lead}{_short(fact.value)}, wanted {fact.op} {_short(fact.target)}{slack}"
-
-
-def _short(value: float) -> str:
-    return number(float(f"{value:.6g}")) if isfinite(value) else str(value)
+        return f"{lead}{short(fact.value)}"
+    slack = f" within {short(fact.tolerance)}" if fact.tolerance else ""
+    return f"{lead}{short(fact.value)}, wanted {fact.op} {short(fact.target)}{slack}"
 
 
 def _examples(verdict: Verdict) -> list[str]:
@@ -84,7 +80,9 @@ def _examples(verdict: Verdict) -> list[str]:
 
 
 def _cell(value: object) -> str:
-    return "missing" if value is None else number(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return number(value) if isfinite(value) else str(value)
+    return "missing" if value is None else str(value)
 
 
 def _plain(value: object) -> object:
@@ -92,4 +90,6 @@ def _plain(value: object) -> object:
         return value if isfinite(value) else None
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

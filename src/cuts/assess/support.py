@@ -9,7 +9,7 @@ import numpy as np
 
 from cuts.data.conform import conform
 from cuts.data.table import Table
-from cuts.lang.printer import number
+from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -35,9 +35,7 @@ SMALLEST_GROUP = 385  # rows for a rate known to five points either way
 
 
 def check_support(spec: Spec, table: Table) -> tuple[Diagnostic, ...]:
-    """Conditions and groups with too few rows. Nothing is read when the program is private."""
-    if spec.privacy is not None:
-        return ()
+    """Conditions and groups with too few rows; not for private programs, whose rows must not be read."""
     typed = conform(table, spec.schema)
     found: list[Diagnostic] = []
     for command in spec.commands:
@@ -96,7 +94,7 @@ def rare_condition(command: TableGoal, rows: int, spread: float, tolerance: floa
         "rare-condition",
         "too few rows meet the condition to certify the tolerance",
         command.origin.body_span,
-        f"{counted(rows, 'row')}: known to about {_short(spread)}, asked to {_short(tolerance)}",
+        f"{counted(rows, 'row')}: known to about {short(spread, 3)}, asked to {short(tolerance, 3)}",
         "widen the tolerance with `WITHIN`, or ask of a larger group",
         severity="warning",
     )
@@ -112,7 +110,3 @@ def small_group(command: ModelGoal | ModelAim, column: str, group: str, rows: in
         "merge small groups in the data, or protect a column with larger ones",
         severity="warning",
     )
-
-
-def _short(value: float) -> str:
-    return number(float(f"{value:.3g}")) if value < float("inf") else "nothing"

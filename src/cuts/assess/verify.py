@@ -78,7 +78,7 @@ def verify(spec: Spec, table: Table) -> tuple[Verdict, ...]:
     """A verdict for every command, decided on the table's values as written."""
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
-    return tuple(_verdict(command, typed, spec) for command in spec.commands)
+    return tuple(_verdict(command, typed, table, spec) for command in spec.commands)
 
 
 def holds(verdicts: tuple[Verdict, ...]) -> bool:
@@ -100,7 +100,8 @@ def _needed(command: Bound) -> frozenset[str]:
             assert_never(command)
 
 
-def _verdict(command: Bound, table: Table, spec: Spec) -> Verdict:
+def _verdict(command: Bound, table: Table, written: Table, spec: Spec) -> Verdict:
+    """The verdict on a conformed table; `written` is the same as it came, for examples."""
     origin = command.origin
     held: bool | None = None
     rows: Rows | None = None
@@ -108,7 +109,7 @@ def _verdict(command: Bound, table: Table, spec: Spec) -> Verdict:
     note = ""
     match command:
         case RowRule():
-            rows = _rows(command, table, private=spec.privacy is not None)
+            rows = _rows(command, table, None if spec.privacy is not None else written)
             held = rows.satisfied == rows.total
         case TableGoal(goal):
             held, facts = _goal(goal, table, spec.schema)
@@ -124,7 +125,7 @@ def _verdict(command: Bound, table: Table, spec: Spec) -> Verdict:
     return Verdict(origin.number, origin.line, origin.text, origin.title, level(command), held, rows, facts, note)
 
 
-def _rows(rule: RowRule, table: Table, *, private: bool) -> Rows:
+def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:
     satisfied = exact.mask(rule.pred, table)
     applicable = exact.mask(rule.pred.left, table) if isinstance(rule.pred, Implies) else np.ones_like(satisfied)
     violating = [int(row) for row in np.flatnonzero(~satisfied)[:EXAMPLES]]
@@ -135,7 +136,7 @@ def _rows(rule: RowRule, table: Table, *, private: bool) -> Rows:
         applicable=int(applicable.sum()),
         applicable_satisfied=int((applicable & satisfied).sum()),
         first_violations=tuple(row + 1 for row in violating),
-        examples=() if private else tuple(table.first(violating, names)),
+        examples=() if written is None else tuple(written.first(violating, names)),
     )
 
 
@@ -167,17 +168,18 @@ def _within(value: float, op: str, target: float, tolerance: float) -> bool:
     """Whether a comparison holds up to its tolerance; what is undefined does not."""
     if isnan(value) or isnan(target):
         return False
-    slack = tolerance + 1e-12 * max(1.0, abs(target))  # rounding of the last digit is no violation
+    rounding = 1e-12 * max(1.0, abs(target))  # what differs in the last digit is equal
+    slack = tolerance + rounding
     match op:
         case "==":
             return abs(value - target) <= slack
         case "!=":
-            return abs(value - target) > tolerance
+            return abs(value - target) > slack
         case "<=":
             return value <= target + slack
         case "<":
-            return value < target + tolerance
+            return value < target + tolerance - rounding
         case ">=":
             return value >= target - slack
         case _:
-            return value > target - tolerance
+            return value > target - tolerance + rounding

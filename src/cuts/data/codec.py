@@ -1,50 +1,55 @@
 """Values to bins and back.
 
-A category column has one bin a category, a numeric column half-open bins `[edge, next edge)` of float64 values, and a
-column that may be missing one bin more, the last. Every cut the program asks for is an edge, so no bin straddles a
-comparison: `x > c` begins at the next float64 after `c`, or at the next whole number for integers.
+A category column has one bin a category, or a group of rarer ones together; a numeric column half-open bins
+`[edge, next edge)`; a column that may be missing one bin more, the last. Every cut the program asks for is an edge, so
+no bin straddles a comparison: `x > c` begins at the next value the column can hold. How bins are chosen from rows is
+`data/binning.py`; without rows they are even.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from math import ceil, floor, inf, nextafter
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from cuts.data.columns import Category, Modelled, Numeric
 from cuts.data.conform import conform, outside_domain, outside_schema, unexpected_missing
-from cuts.data.schema import Category, Integer, Numeric, Schema
-from cuts.data.table import Table
+from cuts.data.identifiers import make_identifiers
+from cuts.data.inside import Members, Pieces, join_members, join_pieces
+from cuts.data.lattice import at_least, before
+from cuts.data.physical import as_arrow
+from cuts.data.schema import Empty, Identifier, Schema
+from cuts.data.table import Floats, IntArray, Table
 from cuts.text.diagnostic import CutsError, Diagnostic
 
-IntArray = NDArray[np.int64]
 Codes: TypeAlias = dict[str, IntArray]
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryBins:
-    """One bin a category."""
+    """The categories in each bin, and how often each is drawn from it."""
 
     column: Category
+    groups: tuple[tuple[str, ...], ...]
+    inside: Members
 
     @property
     def size(self) -> int:
         """Number of bins, the one for missing values included."""
-        return len(self.column.categories) + self.column.missing
+        return len(self.groups) + self.column.missing
 
 
 @dataclass(frozen=True, slots=True)
 class NumericBins:
-    """Bins from each lower edge to the next; the first edge is the column's lowest value, the last bin ends at its
-    highest."""
+    """The lower edge of each bin, the column's lowest value first, and what values it holds."""
 
     column: Numeric
     edges: tuple[float, ...]
+    inside: Pieces
 
     @property
     def size(self) -> int:
@@ -53,43 +58,39 @@ class NumericBins:
 
 
 ColumnBins: TypeAlias = CategoryBins | NumericBins
+Follows: TypeAlias = tuple[str, str, dict[str, str | float | None]]  # column, its determinant, value by value
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """The bins of every column of a schema."""
+    """The bins of every modelled column of a schema, and the values derived columns follow."""
 
     schema: Schema
     columns: tuple[ColumnBins, ...]
+    derived: tuple[Follows, ...] = ()
 
     def __getitem__(self, name: str) -> ColumnBins:
-        return self.columns[self.schema.position(name)]
+        for bins in self.columns:
+            if bins.column.name == name:
+                return bins
+        raise KeyError(name)
 
 
 def build_codec(schema: Schema, cuts: Mapping[str, Iterable[float]], *, coarse: bool = False) -> Codec:
-    """The codec of a schema with `cuts` as further edges; `coarse` keeps only those."""
+    """The codec of a schema without rows, with `cuts` as further edges; `coarse` keeps only those."""
     bins: list[ColumnBins] = []
-    for column in schema:
+    for column in schema.modelled:
         if isinstance(column, Category):
-            bins.append(CategoryBins(column))
+            bins.append(single_categories(column))
         else:
-            own = () if coarse else _own_edges(column)
-            bins.append(NumericBins(column, _edges(column, (*own, *cuts.get(column.name, ())))))
+            own = () if coarse else even_edges(column)
+            bins.append(even_bins(column, clean_edges(column, (*own, *cuts.get(column.name, ())))))
     return Codec(schema, tuple(bins))
-
-
-def after(value: float, *, whole: bool) -> float:
-    """The least number above `value`: the next whole one, or the next float64.
-
-    >>> after(35.0, whole=True), after(35.5, whole=True), after(1.0, whole=False) > 1.0
-    (36.0, 36.0, True)
-    """
-    return floor(value) + 1.0 if whole else nextafter(value, inf)
 
 
 def encode(table: Table, codec: Codec) -> Codes:
     """The bin of every value; raises `CutsError` when a value lies outside the schema."""
-    typed = conform(table, codec.schema)
+    typed = conform(table, codec.schema, [bins.column.name for bins in codec.columns])
     codes: Codes = {}
     problems: list[Diagnostic] = []
     for bins in codec.columns:
@@ -102,55 +103,108 @@ def encode(table: Table, codec: Codec) -> Codes:
             value = typed.first([row], [column.name])[0][column.name]
             problems.append(outside_schema(column, int(outside.sum()), row, value))
         else:
-            codes[column.name] = np.where(missing, bins.size - 1, _bin(typed, bins))
+            codes[column.name] = np.where(missing, bins.size - 1, bin_of(typed, bins))
     if problems:
         raise CutsError(problems)
     return codes
 
 
 def decode(codes: Codes, codec: Codec, *, seed: int) -> Table:
-    """A value for every code, drawn evenly from its bin."""
-    streams = np.random.SeedSequence(seed).spawn(len(codec.columns))
-    arrays = {
-        bins.column.name: _values(codes[bins.column.name], bins, np.random.Generator(np.random.Philox(stream)))
-        for bins, stream in zip(codec.columns, streams, strict=True)
-    }
-    return Table(pa.table(arrays))
+    """A value for every code, drawn from its bin; identifiers fresh, derived columns by what they follow."""
+    rows = len(next(iter(codes.values())))
+    streams = iter(np.random.SeedSequence(seed).spawn(len(codec.schema.columns)))
+    arrays: dict[str, pa.Array] = {}
+    for bins in codec.columns:
+        rng = np.random.Generator(np.random.Philox(next(streams)))
+        arrays[bins.column.name] = _values(codes[bins.column.name], bins, rng)
+    for name, determinant, table in codec.derived:
+        arrays[name] = _follow(arrays[determinant], table, codec.schema[name])
+    for column in codec.schema:
+        if isinstance(column, Identifier):
+            arrays[column.name] = make_identifiers(column, rows, seed)
+        elif isinstance(column, Empty):
+            arrays[column.name] = pa.nulls(rows)
+    return Table(pa.table({name: arrays[name] for name in codec.schema.names}))
 
 
-def _own_edges(column: Numeric) -> tuple[float, ...]:
+# --- bins without rows
+
+
+def single_categories(column: Category) -> CategoryBins:
+    """One bin a category."""
+    alone = [(np.array([i]), np.ones(1)) for i in range(len(column.categories))]
+    return CategoryBins(column, tuple((c,) for c in column.categories), join_members(alone))
+
+
+def even_edges(column: Numeric) -> tuple[float, ...]:
+    """The schema's own edges, or those of bins of equal width."""
     if isinstance(column.bins, tuple):
         return column.bins
     step = (column.high - column.low) / column.bins
     return tuple(column.low + k * step for k in range(1, column.bins))
 
 
-def _edges(column: Numeric, cuts: Iterable[float]) -> tuple[float, ...]:
-    whole = isinstance(column, Integer)
-    inner = {float(ceil(cut)) if whole else float(cut) for cut in cuts}
+def clean_edges(column: Numeric, cuts: Iterable[float]) -> tuple[float, ...]:
+    """The cuts inside the range, on the column's lattice, after its lowest value."""
+    inner = {at_least(float(cut), column.per_unit) for cut in cuts}
     return (float(column.low), *sorted(cut for cut in inner if column.low < cut <= column.high))
 
 
-def _bin(typed: Table, bins: ColumnBins) -> IntArray:
+def even_bins(column: Numeric, edges: tuple[float, ...]) -> NumericBins:
+    """Bins whose values are all equally likely."""
+    pieces = [even_piece(column, low, high) for low, high in bin_limits(column, edges)]
+    return NumericBins(column, edges, join_pieces(pieces, column.per_unit))
+
+
+def bin_limits(column: Numeric, edges: tuple[float, ...]) -> list[tuple[float, float]]:
+    """The lowest and highest value of each bin."""
+    ends = [*(before(edge, column.per_unit) for edge in edges[1:]), float(column.high)]
+    return list(zip(edges, ends, strict=True))
+
+
+def even_piece(column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
+    """One piece from `low` to `high`, in lattice numbers where there is a lattice."""
+    unit = 1.0 if column.per_unit is None else column.per_unit
+    ends = [low, high] if column.per_unit is None else [round(low * unit), round(high * unit)]
+    return np.array(ends[:1], dtype=float), np.array(ends[1:], dtype=float), np.ones(1)
+
+
+# --- values
+
+
+def bin_of(typed: Table, bins: ColumnBins) -> IntArray:
+    """The bin of every value of a conformed column; anything where it is missing."""
     name = bins.column.name
     if isinstance(bins, CategoryBins):
-        places = pc.index_in(typed.column(name), value_set=pa.array(bins.column.categories, pa.string()))
-        return np.asarray(places.combine_chunks().fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        owner = {category: i for i, group in enumerate(bins.groups) for category in group}
+        known = pa.array(bins.column.categories, pa.string())
+        places = pc.index_in(typed.column(name), value_set=known).combine_chunks().fill_null(0)
+        by_place = np.array([owner.get(category, 0) for category in bins.column.categories], dtype=np.int64)
+        found: IntArray = by_place[places.to_numpy(zero_copy_only=False)]
+        return found
     return np.searchsorted(np.array(bins.edges), typed.numbers(name), side="right").astype(np.int64) - 1
 
 
 def _values(codes: IntArray, bins: ColumnBins, rng: np.random.Generator) -> pa.Array:
     last = bins.size - 1 if bins.column.missing else bins.size
     missing = codes == last
+    known = np.where(missing, 0, codes)
     if isinstance(bins, CategoryBins):
-        places = pa.array(np.where(missing, 0, codes), mask=missing)
+        places = pa.array(bins.inside.draw(known, rng), mask=missing)
         return pa.array(bins.column.categories, pa.string()).take(places)
-    column, lower = bins.column, np.array(bins.edges)
-    at = np.where(missing, 0, codes)
-    share = rng.random(len(codes))
-    if isinstance(column, Integer):
-        upper = np.append(lower[1:], column.high + 1.0)
-        values = lower[at] + np.floor(share * (upper[at] - lower[at]))
-        return pa.array(values.astype(np.int64), mask=missing)
-    upper = np.append(np.nextafter(lower[1:], -inf), column.high)
-    return pa.array(np.clip(lower[at] + share * (upper[at] - lower[at]), lower[at], upper[at]), mask=missing)
+    return as_arrow(bins.inside.draw(known, rng), bins.column, missing)
+
+
+def _follow(
+    determinant: pa.Array, table: dict[str, str | float | None], column: Modelled | Identifier | Empty
+) -> pa.Array:
+    """The derived value of each determinant value; what was never seen together is missing."""
+    keys = pa.array(list(table), pa.string())
+    places = pc.index_in(determinant.cast(pa.string()), value_set=keys)
+    values = list(table.values())
+    if isinstance(column, Category):
+        return pa.array(values, pa.string()).take(places)
+    assert not isinstance(column, Identifier | Empty)
+    numbers = np.array([float("nan") if value is None else float(value) for value in values])
+    found = np.asarray(pa.array(numbers).take(places).to_numpy(zero_copy_only=False), dtype=float)
+    return as_arrow(np.where(np.isnan(found), 0.0, found), column, np.isnan(found))

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.schema import Category, Column, Integer, Schema
+from cuts.data.moments import show_moment
+from cuts.data.physical import as_numbers
+from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Schema, Temporal
 from cuts.data.table import Bools, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean
 
@@ -20,6 +22,7 @@ def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) 
     absent or of another type.
     """
     wanted = [column for column in schema if columns is None or column.name in set(columns)]
+    wanted = [column for column in wanted if not isinstance(column, Identifier | Empty)]
     typed: dict[str, pa.Array] = {}
     problems: list[Diagnostic] = []
     for column in wanted:
@@ -38,8 +41,14 @@ def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) 
 
 def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
     """Everything in which a table differs from a schema."""
-    found: list[Diagnostic] = [extra_column(name, schema) for name in table.names if name not in schema]
+    found: list[Diagnostic] = [
+        extra_column(name, schema) for name in table.names if name not in schema and name not in schema.dropped
+    ]
     for column in schema:
+        if isinstance(column, Identifier | Empty):
+            if column.name not in table.names:
+                found.append(missing_column(column, table))
+            continue
         try:
             typed = conform(table, schema, [column.name])
         except CutsError as error:
@@ -49,7 +58,7 @@ def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
     return tuple(found)
 
 
-def outside_domain(typed: Table, column: Column) -> Bools:
+def outside_domain(typed: Table, column: Modelled) -> Bools:
     """Where a conformed column has a value its schema does not allow; a missing value is not one."""
     present: Bools = ~typed.missing(column.name)
     if isinstance(column, Category):
@@ -65,7 +74,7 @@ def outside_domain(typed: Table, column: Column) -> Bools:
     return wrong
 
 
-def _check_column(typed: Table, column: Column) -> list[Diagnostic]:
+def _check_column(typed: Table, column: Modelled) -> list[Diagnostic]:
     found = []
     missing = typed.missing(column.name)
     if missing.any() and not column.missing:
@@ -82,27 +91,24 @@ def _as_texts(table: Table, column: Category) -> pa.Array | None:
     values = table.column(column.name).combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, values)
-        whole = pc.all(pc.equal(values, pc.floor(values))).as_py()
-        values = values.cast(pa.int64()) if whole is not False else values
-    if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
+    try:
+        if pa.types.is_floating(values.type):
+            values = pc.if_else(pc.is_nan(values), None, values.cast(pa.float64()))
+            whole = pc.all(pc.and_(pc.equal(values, pc.floor(values)), pc.less(pc.abs(values), 2.0**53))).as_py()
+            values = values.cast(pa.int64()) if whole is not False else values
+        if pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
+            return None
+        return values.cast(pa.string())
+    except pa.ArrowException:
         return None
-    return values.cast(pa.string())
 
 
 def _as_numbers(table: Table, column: Column) -> pa.Array | None:
     values = table.column(column.name).combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type)
-    if not numeric and not pa.types.is_string(values.type) and not pa.types.is_null(values.type):
-        return None
-    try:
-        numbers = values.cast(pa.float64(), safe=False)
-    except pa.ArrowInvalid:
-        return None
-    return pc.if_else(pc.is_nan(numbers), None, numbers)
+    temporal = pa.types.is_temporal(values.type)
+    return None if temporal != isinstance(column, Temporal) else as_numbers(values)
 
 
 # --- what is wrong
@@ -128,6 +134,7 @@ def extra_column(name: str, schema: Schema) -> Diagnostic:
 def column_type(column: Column, table: Table) -> Diagnostic:
     """A column that cannot be read as what the schema says."""
     wanted = "categories" if isinstance(column, Category) else "numbers"
+    wanted = f"{column.kind}s" if isinstance(column, Temporal) else wanted
     held = str(table.column(column.name).type)
     return Diagnostic(
         "column-type",
@@ -145,13 +152,16 @@ def unexpected_missing(column: Column, count: int, row: int) -> Diagnostic:
     )
 
 
-def outside_schema(column: Column, count: int, row: int, value: object) -> Diagnostic:
+def outside_schema(column: Modelled, count: int, row: int, value: object) -> Diagnostic:
     """Values the schema does not allow."""
     allowed = "a category of the schema"
     shown = int(value) if isinstance(value, float) and value.is_integer() else value
     if not isinstance(column, Category):
         whole = "a whole number " if isinstance(column, Integer) else ""
         allowed = f"{whole}from {column.low} to {column.high}"
+    if isinstance(column, Temporal):
+        allowed = f"from {show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
+        shown = show_moment(column.kind, float(str(value)))
     return Diagnostic(
         "outside-schema",
         f"the column `{column.name}` has {counted(count, 'value')} outside the schema, "

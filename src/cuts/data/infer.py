@@ -2,61 +2,153 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.schema import Category, Column, Integer, Real, Schema
-from cuts.data.table import Table, from_frame
+from cuts.data.columns import LARGEST, LARGEST_WHOLE, MomentKind
+from cuts.data.identifiers import recognise
+from cuts.data.physical import as_numbers
+from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal
+from cuts.data.table import Floats, Table, from_frame
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
+MOST_DECIMALS = 6  # beyond, a real column is of any precision
+ENOUGH_ROWS = 20  # fewer unique values may be chance
+TEXT_WORDS = 4  # mean number of words from which texts that hardly repeat are free text
+_ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
 
-def infer_schema(table: Any, name: str, label: str | None = None, protected: tuple[str, ...] = ()) -> Schema:
-    """The narrowest schema a table or frame follows; texts become categories in alphabetical order.
+
+def infer_schema(
+    table: Any,
+    name: str,
+    label: str | None = None,
+    protected: tuple[str, ...] = (),
+    *,
+    drop: Sequence[str] = (),
+    ids: Sequence[str] = (),
+) -> Schema:
+    """The narrowest schema a table or frame follows, without the columns to drop.
+
+    Texts become categories in alphabetical order. Raises `CutsError` naming every column that fits no kind.
 
     >>> infer_schema(Table(pa.table({"age": [30, 40]})), "people").columns[0].range
     Interval(low=30.0, high=40.0)
     """
     table = from_frame(table)
+    special = (*protected, *drop, *ids, *(() if label is None else (label,)))
     problems = [
-        Diagnostic("unknown-column", f"there is no column `{special}`", help=did_you_mean(special, table.names))
-        for special in (*protected, *(() if label is None else (label,)))
-        if special not in table.names
+        Diagnostic("unknown-column", f"there is no column `{column}`", help=did_you_mean(column, table.names))
+        for column in special
+        if column not in table.names
     ]
     columns: list[Column] = []
-    for column in table.names:
-        inferred = _column(table, column)
+    for column in (c for c in table.names if c not in drop):
+        inferred = _column(table, column, declared_id=column in ids)
         if isinstance(inferred, Diagnostic):
             problems.append(inferred)
         else:
             columns.append(inferred)
     if problems:
         raise CutsError(problems)
-    return Schema(name, tuple(columns), label, protected, "inferred")
+    return Schema(name, tuple(columns), label, protected, "inferred", dropped=tuple(drop))
 
 
-def _column(table: Table, name: str) -> Column | Diagnostic:
-    values = table.column(name)
-    if pa.types.is_dictionary(values.type):
-        values = pc.cast(values, values.type.value_type)
+def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnostic:
+    values = table.column(name).combine_chunks()
     missing = bool(table.missing(name).any())
     if table.missing(name).all():
-        return unsupported_column(name, "has no values at all")
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type) or pa.types.is_boolean(values.type):
-        categories = sorted(str(v) for v in pc.unique(values.cast(pa.string())).to_pylist() if v is not None)
-        return Category(name, tuple(categories), missing=missing)
-    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
-        numbers = table.numbers(name)
-        known = numbers[~np.isnan(numbers)]
-        if np.isinf(known).any():
-            return unsupported_column(name, "holds infinities")
-        low, high = float(known.min()), float(known.max())
-        if (known == np.floor(known)).all():
-            return Integer(name, int(low), int(high), missing=missing)
-        return Real(name, low, high, missing=missing)
-    return unsupported_column(name, f"is of type {values.type}")
+        return Empty(name)
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        if kind.ordered:
+            known = [str(v) for v in values.dictionary.to_pylist()]
+            return Category(name, tuple(known), ordered=True, missing=missing)
+        values = values.dictionary_decode()
+        kind = values.type
+    if pa.types.is_boolean(kind):
+        return Category(name, ("false", "true"), missing=missing)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _text(name, values, missing, declared_id)
+    if pa.types.is_temporal(kind):
+        return _temporal(name, values, missing)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return _number(name, values, missing, declared_id)
+    return unsupported_column(name, f"is of type {kind}")
+
+
+def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
+    distinct = sorted(str(v) for v in pc.unique(values).to_pylist() if v is not None)
+    count = len(values) - values.null_count
+    unique = len(distinct) == count and count >= ENOUGH_ROWS
+    if declared_id or unique:
+        look = recognise(distinct)
+        if look is not None:
+            return Identifier(name, *look, missing=missing)
+        if declared_id:
+            return Identifier(name, f"{name}-######", 1, missing)
+    words = sum(text.count(" ") + 1 for text in distinct[:1000]) / len(distinct[:1000])
+    if unique or (len(distinct) > count / 2 and count >= ENOUGH_ROWS and words >= TEXT_WORDS):
+        return free_text(name, len(distinct))
+    return Category(name, tuple(distinct), missing=missing)
+
+
+def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
+    found = as_numbers(values)
+    assert found is not None
+    known = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    if np.isinf(known).any():
+        return unsupported_column(name, "holds infinities")
+    if np.abs(known).max() > LARGEST:
+        return unsupported_column(name, "holds numbers too large to add")
+    low, high = float(known.min()), float(known.max())
+    decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(known)
+    if decimals != 0:
+        return Real(name, low, high, missing=missing, decimals=decimals)
+    distinct = len(np.unique(known))
+    unique = distinct == len(known) >= ENOUGH_ROWS
+    dense = high - low + 1 <= 2 * len(known)
+    if declared_id or (unique and (dense or _ID_NAME.search(name) is not None)):
+        return Identifier(name, None, int(high) + 1, missing)
+    if max(abs(low), abs(high)) > LARGEST_WHOLE:
+        return unsupported_column(name, "holds whole numbers beyond 2^53")
+    return Integer(name, int(low), int(high), missing=missing)
+
+
+def _decimals(values: Floats) -> int | None:
+    """The number of decimals all values have at most, or nothing when they have many."""
+    sample = values[:: max(1, len(values) // 1000)]
+    for decimals in range(MOST_DECIMALS + 1):
+        if all((np.round(part, decimals) == part).all() for part in (sample, values)):
+            return decimals
+    return None
+
+
+def _temporal(name: str, values: pa.Array, missing: bool) -> Column | Diagnostic:
+    kind: MomentKind
+    if pa.types.is_date(values.type):
+        kind = "date"
+    elif pa.types.is_time(values.type):
+        kind = "time"
+    elif pa.types.is_duration(values.type):
+        kind = "duration"
+    elif pa.types.is_timestamp(values.type):
+        kind = "timestamp"
+    else:
+        return unsupported_column(name, f"is of type {values.type}")
+    found = as_numbers(values)
+    assert found is not None
+    known = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    needed = next((d for d in (0, 3) if (np.round(known, d) == known).all()), 6)
+    zone = values.type.tz if kind == "timestamp" else None
+    return Temporal(name, kind, float(known.min()), float(known.max()), missing=missing, decimals=needed, zone=zone)
+
+
+# --- what is wrong
 
 
 def unsupported_column(name: str, what: str) -> Diagnostic:
@@ -64,5 +156,15 @@ def unsupported_column(name: str, what: str) -> Diagnostic:
     return Diagnostic(
         "unsupported-column",
         f"the column `{name}` {what}",
-        help="leave it out of the table, or turn it into numbers or categories first",
+        help=f"leave it out with `--drop {name}`, or turn it into numbers or categories first",
+    )
+
+
+def free_text(name: str, distinct: int) -> Diagnostic:
+    """A column of texts that hardly repeat: nothing to learn, much to leak."""
+    return Diagnostic(
+        "free-text",
+        f"the column `{name}` is free text: {distinct:,} different texts that hardly repeat",
+        help=f"leave it out with `--drop {name}`, make fresh ones with `--id {name}`,\n"
+        "or declare it as a category with its values in a schema",
     )

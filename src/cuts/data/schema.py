@@ -1,4 +1,5 @@
-"""What a table's columns are: names, kinds, domains. Files are `data/schema_file.py`."""
+"""What a table's columns are, which one is the label, who says so. Kinds are `data/columns.py`, files
+`data/schema_file.py`."""
 
 from __future__ import annotations
 
@@ -6,92 +7,24 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from cuts.vocab.interval import Interval
+from cuts.data.columns import (
+    DEFAULT_BINS,
+    Category,
+    Column,
+    Empty,
+    Identifier,
+    Integer,
+    Modelled,
+    Numeric,
+    Real,
+    Temporal,
+)
+from cuts.data.moments import show_moment
 
 Provenance = Literal["declared", "inferred"]
-DEFAULT_BINS = 32
-LARGEST = 1e300  # beyond, sums of columns overflow
-
-
-@dataclass(frozen=True, slots=True)
-class Category:
-    """A column whose values are texts from a list; `ordered` when the list's order means something."""
-
-    name: str
-    categories: tuple[str, ...]
-    ordered: bool = False
-    missing: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.categories:
-            raise ValueError("it has no categories")
-        if len(set(self.categories)) < len(self.categories):
-            raise ValueError("it lists a category twice")
-
-    @property
-    def range(self) -> Interval:
-        """The positions of the categories, which is what they count as in arithmetic."""
-        return Interval(0.0, float(len(self.categories) - 1))
-
-    @property
-    def size(self) -> float:
-        """Number of values."""
-        return float(len(self.categories))
-
-
-@dataclass(frozen=True, slots=True)
-class Integer:
-    """A column of whole numbers from `low` to `high`."""
-
-    name: str
-    low: int
-    high: int
-    bins: int | tuple[float, ...] = DEFAULT_BINS
-    missing: bool = False
-
-    def __post_init__(self) -> None:
-        _check_numbers(self.low, self.high, self.bins)
-
-    @property
-    def range(self) -> Interval:
-        """From the lowest to the highest value."""
-        return Interval(float(self.low), float(self.high))
-
-    @property
-    def size(self) -> float:
-        """Number of values."""
-        return float(self.high - self.low + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Real:
-    """A column of real numbers from `low` to `high`."""
-
-    name: str
-    low: float
-    high: float
-    bins: int | tuple[float, ...] = DEFAULT_BINS
-    missing: bool = False
-
-    def __post_init__(self) -> None:
-        _check_numbers(self.low, self.high, self.bins)
-
-    @property
-    def range(self) -> Interval:
-        """From the lowest to the highest value."""
-        return Interval(float(self.low), float(self.high))
-
-    @property
-    def size(self) -> float:
-        """Number of values: unbounded unless the range is a point."""
-        return float("inf") if self.low < self.high else 1.0
-
-
-Column: TypeAlias = Category | Integer | Real
-Numeric: TypeAlias = Integer | Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +36,19 @@ class Schema:
     label: str | None = None
     protected: tuple[str, ...] = ()
     provenance: Provenance = "declared"
+    derived: tuple[tuple[str, str], ...] = ()  # (column, the column it follows from)
+    dropped: tuple[str, ...] = ()  # columns of the table that are left out
+    _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_name", {column.name: column for column in self.columns})
         names = self.names
         if not names:
             raise ValueError("a schema needs at least one column")
         if len(set(names)) < len(names):
             raise ValueError("a column is named twice")
-        for special in (*self.protected, *(() if self.label is None else (self.label,))):
+        mentioned = [*self.protected, *(() if self.label is None else (self.label,))]
+        for special in (*mentioned, *(name for pair in self.derived for name in pair)):
             if special not in names:
                 raise ValueError(f"there is no column `{special}`")
 
@@ -118,22 +56,31 @@ class Schema:
         return iter(self.columns)
 
     def __getitem__(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(name)
+        return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
-        return any(column.name == name for column in self.columns)
+        return name in self._by_name
 
     @property
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(column.name for column in self.columns)
 
-    def position(self, name: str) -> int:
-        """Where a column stands, from 0."""
-        return self.names.index(name)
+    def learned(self, name: str) -> Modelled:
+        """A column that is neither an identifier nor empty."""
+        column = self[name]
+        assert not isinstance(column, Identifier | Empty), name
+        return column
+
+    @property
+    def modelled(self) -> tuple[Modelled, ...]:
+        """The columns a model learns: all but identifiers, empty and derived ones."""
+        derived = {name for name, _ in self.derived}
+        return tuple(
+            column
+            for column in self.columns
+            if not isinstance(column, Identifier | Empty) and column.name not in derived
+        )
 
 
 def matches(name: str, candidates: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,7 +102,16 @@ def as_data(schema: Schema) -> dict[str, Any]:
         data["label"] = schema.label
     if schema.protected:
         data["protected"] = list(schema.protected)
-    data["columns"] = {column.name: _column_data(column) for column in schema}
+    if schema.dropped:
+        data["drop"] = list(schema.dropped)
+    follows = dict(schema.derived)
+    data["columns"] = {
+        column.name: {
+            **_column_data(column),
+            **({"derived_from": follows[column.name]} if column.name in follows else {}),
+        }
+        for column in schema
+    }
     return data
 
 
@@ -167,28 +123,55 @@ def fingerprint(schema: Schema) -> str:
 
 def _column_data(column: Column) -> dict[str, Any]:
     match column:
-        case Category(_, categories, ordered, missing):
+        case Category(_, categories, ordered):
             data: dict[str, Any] = {"kind": "category", "categories": list(categories)}
             if ordered:
                 data["ordered"] = True
-        case Integer(_, low, high, bins, missing) | Real(_, low, high, bins, missing):
-            data = {"kind": "integer" if isinstance(column, Integer) else "real", "range": [low, high]}
-            if bins != DEFAULT_BINS:
-                data["bins"] = list(bins) if isinstance(bins, tuple) else bins
-    if missing:
+        case Integer() | Real() | Temporal():
+            data = _numeric_data(column)
+        case Identifier(_, pattern, start):
+            data = {"kind": "id", **({"pattern": pattern} if pattern is not None else {}), "start": start}
+        case Empty():
+            return {"kind": "empty"}
+    if column.missing:
         data["missing"] = True
     return data
 
 
-def _check_numbers(low: float, high: float, bins: int | tuple[float, ...]) -> None:
-    if not (abs(low) <= LARGEST and abs(high) <= LARGEST and low <= high):
-        raise ValueError(f"there is no range from {low} to {high}")
-    if isinstance(bins, int):
-        if bins < 1:
-            raise ValueError("it needs at least one bin")
-    elif list(bins) != sorted(set(bins)) or any(not low < edge <= high for edge in bins):
-        raise ValueError("its bin edges must rise and lie inside its range")
+def _numeric_data(column: Numeric) -> dict[str, Any]:
+    limits: list[Any] = [column.low, column.high]
+    kind = "integer" if isinstance(column, Integer) else "real"
+    if isinstance(column, Temporal):
+        kind = column.kind
+        limits = [show_moment(column.kind, limit) for limit in limits]
+    data: dict[str, Any] = {"kind": kind, "range": limits}
+    if isinstance(column, Real | Temporal) and column.decimals:
+        data["decimals"] = column.decimals
+    if isinstance(column, Temporal) and column.zone is not None:
+        data["zone"] = column.zone
+    if column.bins != DEFAULT_BINS:
+        data["bins"] = list(column.bins) if isinstance(column.bins, tuple) else column.bins
+    if column.binning != "quantile":
+        data["binning"] = column.binning
+    return data
 
 
 def _fold(name: str) -> str:
     return re.sub(r"[-_\s]", "_", name)
+
+
+__all__ = [
+    "Category",
+    "Column",
+    "Empty",
+    "Identifier",
+    "Integer",
+    "Modelled",
+    "Numeric",
+    "Real",
+    "Schema",
+    "Temporal",
+    "as_data",
+    "fingerprint",
+    "matches",
+]

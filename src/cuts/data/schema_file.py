@@ -8,16 +8,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cuts.data.schema import Category, Column, Integer, Real, Schema, as_data
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, usage_error
+from cuts.data.columns import Binning
+from cuts.data.moments import parse_moment
+from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal, as_data
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 
-_TOP = ("name", "label", "protected", "provenance", "columns")
-_KINDS = ("category", "integer", "real")
+_TOP = ("name", "label", "protected", "drop", "provenance", "columns")
+_MOMENTS = ("date", "time", "timestamp", "duration")
+_KINDS = ("category", "integer", "real", *_MOMENTS, "id", "empty")
+_NUMERIC = ("kind", "range", "bins", "binning", "missing", "derived_from")
 _KEYS = {
-    "category": ("kind", "categories", "ordered", "missing"),
-    "integer": ("kind", "range", "bins", "missing"),
-    "real": ("kind", "range", "bins", "missing"),
+    "category": ("kind", "categories", "ordered", "missing", "derived_from"),
+    "integer": _NUMERIC,
+    "real": (*_NUMERIC, "decimals"),
+    **dict.fromkeys(_MOMENTS, (*_NUMERIC, "decimals", "zone")),
+    "id": ("kind", "pattern", "start", "missing"),
+    "empty": ("kind",),
 }
 
 
@@ -72,8 +79,21 @@ def schema_from(data: object, title: str) -> Schema:
         for name in protected
         if name not in known
     ]
+    dropped = data.get("drop", [])
+    if not isinstance(dropped, list) or not all(isinstance(name, str) and name not in known for name in dropped):
+        problems.append(bad_schema(title, "`drop` is a list of columns that are not declared", 'drop = ["notes"]'))
     if provenance not in ("declared", "inferred"):
         problems.append(bad_schema(title, "`provenance` is `declared` or `inferred`", 'provenance = "declared"'))
+    derived = tuple(
+        (str(name), str(fields["derived_from"]))
+        for name, fields in given.items()
+        if isinstance(fields, Mapping) and "derived_from" in fields
+    )
+    problems += [
+        bad_schema(title, f"`{name}` is derived from `{source}`, which is not a column", did_you_mean(source, known))
+        for name, source in derived
+        if source not in known or source in dict(derived)
+    ]
     if problems:
         raise CutsError(problems)
     return Schema(
@@ -82,6 +102,8 @@ def schema_from(data: object, title: str) -> Schema:
         label=None if label is None else str(label),
         protected=tuple(map(str, protected)),
         provenance=provenance,
+        derived=derived,
+        dropped=tuple(dropped),
     )
 
 
@@ -94,7 +116,7 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
     where = f"{title}, column `{name}`"
     if not isinstance(fields, Mapping) or fields.get("kind") not in _KINDS:
         kind = fields.get("kind") if isinstance(fields, Mapping) else None
-        help = did_you_mean(str(kind), _KINDS) or "kind is one of `category`, `integer`, `real`"
+        help = did_you_mean(str(kind), _KINDS) or f"kind is one of {listed(_KINDS, most=9)}"
         problems.append(bad_schema(where, "the column needs a kind" if kind is None else f"no kind `{kind}`", help))
         return None
     kind = str(fields["kind"])
@@ -105,7 +127,7 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
     if unknown:
         return None
     try:
-        return _category(name, fields) if kind == "category" else _number(name, kind, fields)
+        return _make(name, kind, fields)
     except OverflowError:
         problems.append(bad_schema(where, "its numbers are too large"))
         return None
@@ -114,29 +136,71 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
         return None
 
 
-def _category(name: str, fields: Mapping[str, Any]) -> Category:
+def _make(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
+    missing = _flag(fields, "missing")
+    match kind:
+        case "category":
+            return _category(name, fields, missing)
+        case "id":
+            start = fields.get("start", 1)
+            if not isinstance(start, int) or isinstance(start, bool) or not isinstance(fields.get("pattern", ""), str):
+                raise ValueError("`pattern` is a text and `start` a whole number")
+            return Identifier(name, fields.get("pattern"), start, missing)
+        case "empty":
+            return Empty(name)
+        case _:
+            return _numeric(name, kind, fields, missing)
+
+
+def _category(name: str, fields: Mapping[str, Any], missing: bool) -> Category:
     categories = fields.get("categories")
-    if not isinstance(categories, list) or any(isinstance(c, list | dict | float) for c in categories):
+    if not isinstance(categories, list) or any(c is None or isinstance(c, list | dict | float) for c in categories):
         raise ValueError('it needs `categories`, a list of texts, e.g. ["Female", "Male"]')
     texts = tuple(str(c).lower() if isinstance(c, bool) else str(c) for c in categories)
-    return Category(name, texts, _flag(fields, "ordered"), _flag(fields, "missing"))
+    return Category(name, texts, _flag(fields, "ordered"), missing)
 
 
-def _number(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
-    limits = fields.get("range")
-    if not isinstance(limits, list) or len(limits) != 2 or not all(_is_number(limit) for limit in limits):
-        raise ValueError("it needs `range`, its lowest and highest value, e.g. [17, 90]")
-    bins = fields.get("bins", 32)
+def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> Column:
+    low, high = _limits(kind, fields.get("range"))
+    bins, binning = _bins(fields)
+    decimals = fields.get("decimals")
+    if decimals is not None and (not isinstance(decimals, int) or isinstance(decimals, bool)):
+        raise ValueError("`decimals` is a whole number")
+    match kind:
+        case "integer":
+            if low != int(low) or high != int(high):
+                raise ValueError("it holds integers, its range must be of integers too")
+            return Integer(name, int(low), int(high), bins, missing, binning)
+        case "real":
+            return Real(name, float(low), float(high), bins, missing, binning, decimals)
+        case _:
+            zone = fields.get("zone")
+            return Temporal(name, kind, low, high, bins, missing, binning, decimals or 0, zone)  # type: ignore[arg-type]
+
+
+def _limits(kind: str, given: object) -> tuple[float, float]:
+    example = {"date": '["2020-01-31", "2026-12-31"]'}.get(kind, "[17, 90]")
+    if not isinstance(given, list) or len(given) != 2:
+        raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
+    if kind in _MOMENTS:
+        parsed = [parse_moment(kind, x if isinstance(x, str) else getattr(x, "isoformat", str)()) for x in given]  # type: ignore[arg-type]
+        if any(moment is None for moment in parsed):
+            raise ValueError(f"its range is not of {kind}s")
+        return float(parsed[0] or 0.0), float(parsed[1] or 0.0)
+    if not all(_is_number(limit) for limit in given):
+        raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
+    return given[0], given[1]
+
+
+def _bins(fields: Mapping[str, Any]) -> tuple[int | tuple[float, ...], Binning]:
+    bins, binning = fields.get("bins", 32), fields.get("binning", "quantile")
+    if binning not in ("quantile", "uniform"):
+        raise ValueError("`binning` is `quantile` or `uniform`")
     if isinstance(bins, list) and all(_is_number(edge) for edge in bins):
-        bins = tuple(float(edge) for edge in bins)
-    elif not isinstance(bins, int) or isinstance(bins, bool):
+        return tuple(float(edge) for edge in bins), binning
+    if not isinstance(bins, int) or isinstance(bins, bool):
         raise ValueError("`bins` is a number of bins or a list of edges")
-    missing = _flag(fields, "missing")
-    if kind == "real":
-        return Real(name, float(limits[0]), float(limits[1]), bins, missing)
-    if any(limit != int(limit) for limit in limits):
-        raise ValueError("it holds integers, its range must be of integers too")
-    return Integer(name, int(limits[0]), int(limits[1]), bins, missing)
+    return bins, binning
 
 
 def _is_number(value: object) -> bool:

@@ -22,6 +22,7 @@ from cuts.text.files import present, unwritable
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ def from_frame(frame: Any) -> Table:
     if isinstance(frame, Table):
         return frame
     if isinstance(frame, pa.Table):
+        check_names(frame.column_names, "the table")
         return Table(frame)
     native = nw.from_native(frame)
     eager = native.collect() if isinstance(native, nw.LazyFrame) else native
@@ -100,12 +102,17 @@ def read_table(path: Path | str) -> Table:
         raise usage_error("unreadable-table", f"{path} is not UTF-8 text", "save the file as UTF-8") from None
     except (pa.ArrowException, OSError) as error:
         raise usage_error("unreadable-table", f"{path} is not a table: {_reason(error)}") from None
-    duplicate = next((name for name in names if names.count(name) > 1), None)
-    if duplicate is not None:
-        raise usage_error("unreadable-table", f"{path} has two columns named `{duplicate}`", "rename one of them")
+    check_names(names, str(path))
     if arrow.num_rows == 0:
         raise usage_error("unreadable-table", f"{path} has no rows")
     return Table(arrow)
+
+
+def check_names(names: list[str], what: str) -> None:
+    """Raise when two columns share a name."""
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise usage_error("unreadable-table", f"{what} has two columns named `{duplicate}`", "rename one of them")
 
 
 def _read_csv(path: Path) -> pa.Table:

@@ -28,6 +28,7 @@ from cuts.lang.tolerance import GAP_TOLERANCE
 from cuts.text.diagnostic import CutsError, Diagnostic, has_errors, nearest
 from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.names import measures
+from cuts.vocab.registry import LEARNER_OPTIONS
 
 DEFAULT_BUDGET = 0.02
 _METHODS = {
@@ -35,7 +36,6 @@ _METHODS = {
     Level.TABLE: ("tilt", "penalty"),
     Level.MODEL: ("ridge", "unrolled", "relabel", "resample"),
 }
-_LEARNER = ("lr", "n_epochs", "batch_size")
 
 
 def bind(program: Program, schema: Schema) -> Spec:
@@ -60,6 +60,9 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
             scope.add(open_placeholder(hole))
     if scope.found:
         return None, tuple(scope.found)
+    refused = refused_schema(program, schema)
+    if refused is not None:
+        return None, (refused,)  # alone: other messages could show what the private rows hold
     expanded = expand_lets(program, scope)
     bound = [_Binder(command, number, program, scope).bound() for number, command in expanded]
     for second in [c for _, c in expanded if isinstance(c.body, syntax.Settings)][1:]:
@@ -68,6 +71,14 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
     if has_errors(found):
         return None, found
     return Spec(schema, tuple(command for command in bound if command is not None), program), found
+
+
+def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None:
+    """Why a private program cannot use a schema read from the rows (`None` if it still would have to be read)."""
+    private = next((c for c in program.commands if isinstance(c.body, syntax.Settings)), None)
+    if private is None or (schema is not None and schema.provenance == "declared"):
+        return None
+    return models.private_schema(program.data, private.span)
 
 
 def bind_predicate(expr: syntax.Expr, schema: Schema) -> Pred:
@@ -154,11 +165,11 @@ class _Binder:
         if found is None:
             return None
         call, op, bound = found
-        learner = tuple(o for o in self.command.options if o.key in _LEARNER)
+        learner = tuple(o for o in self.command.options if o.key in LEARNER_OPTIONS)
         merged = syntax.Call(call.name, call.args, (*call.options, *learner), call.span, spelling=call.spelling)
         measure = models.measure(merged, self.scope)
         if direction is None:
-            self._check_options("tol", "method", *_LEARNER)
+            self._check_options("tol", "method", *LEARNER_OPTIONS)
             if op is None or bound is None:
                 self.scope.add(tables.needs_comparison(call))
                 return None
@@ -171,7 +182,7 @@ class _Binder:
         if direction == "MAXIMIZE" and call.name in measures() and measures()[call.name].kind == "FAIRNESS":
             self.scope.add(action_mismatch(self.command, "a gap between groups is minimised or bounded", "MINIMIZE"))
         budget = self._budget()
-        self._check_options("budget", "method", *_LEARNER)
+        self._check_options("budget", "method", *LEARNER_OPTIONS)
         if measure is None or self._failed():
             return None
         return ModelAim(direction, measure, self.origin, budget, method, weight)

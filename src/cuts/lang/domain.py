@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cuts.data.schema import Integer, Schema
-from cuts.lang import printer, rows, syntax
+from cuts.data.lattice import at_least
+from cuts.data.schema import Category, Empty, Identifier, Integer, Schema
+from cuts.lang import rows, syntax
 from cuts.lang.rewrite import nodes
-from cuts.lang.scope import Scope
+from cuts.lang.scope import Scope, show_value
 from cuts.lang.spec import And, LinearCompare, Missing, Pred, Truth
 from cuts.text.diagnostic import Diagnostic
 from cuts.text.source import Span
@@ -36,8 +37,9 @@ def _rejects_all(leaf: Pred, schema: Schema) -> bool:
     if not isinstance(leaf, LinearCompare) or len(leaf.form.terms) != 1:
         return False
     column = schema[leaf.form.columns[0]]
+    assert not isinstance(column, Category | Identifier | Empty)
     limits = column.range
-    if isinstance(column, Integer) and leaf.op == "==" and leaf.bound != int(leaf.bound):
+    if leaf.op == "==" and at_least(leaf.bound, column.per_unit) != leaf.bound:
         return True
     tests: dict[str, Callable[[float], bool]] = {
         "==": lambda c: not limits.low <= c <= limits.high,
@@ -54,8 +56,9 @@ def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
     """A comparison no value of the column can meet."""
     if isinstance(leaf, LinearCompare):
         column = schema[leaf.form.columns[0]]
+        assert not isinstance(column, Category | Identifier | Empty)
         span, label = _leaf_span(leaf, body, schema), "rejects every row"
-        reach = f"{printer.number(column.range.low)} to {printer.number(column.range.high)}"
+        reach = f"{show_value(column, column.range.low)} to {show_value(column, column.range.high)}"
         if isinstance(column, Integer) and leaf.bound != int(leaf.bound):
             reach += " in whole numbers"
         return Diagnostic(

@@ -15,8 +15,8 @@ from cuts.lang.tables import wrong_arguments
 from cuts.text.diagnostic import PRIVACY, Diagnostic, did_you_mean
 from cuts.text.source import Span
 from cuts.vocab.names import DEPRECATED, measures
+from cuts.vocab.registry import LEARNER_OPTIONS
 
-_LEARNER = ("lr", "n_epochs", "batch_size")
 _PRIVACY_KEYS = ("epsilon", "delta", "max_rows_per_person", "domain_budget")
 
 
@@ -82,7 +82,7 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
             )
         )
     desired = _desired(options.get("desired_outcome"), target, scope)
-    learner = tuple((key, _learner_option(options[key], scope)) for key in _LEARNER if key in options)
+    learner = tuple((key, _learner_option(options[key], scope)) for key in LEARNER_OPTIONS if key in options)
     if len(scope.found) > before or target is None:
         return None
     numbers = tuple((key, value) for key, value in learner if value is not None)
@@ -101,8 +101,6 @@ def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> 
         scope.add(_bad_amount("bad-epsilon", "EPSILON must be larger than 0", options["epsilon"].span, "EPSILON=1.0"))
     if delta is not None and not 0 < delta < 1:
         scope.add(_bad_amount("bad-delta", "DELTA lies between 0 and 1", options["delta"].span, "DELTA=1e-9"))
-    if scope.schema.provenance == "inferred" and domain is None:
-        scope.add(_private_schema(scope, origin))
     if len(scope.found) > before or epsilon is None or delta is None or rows_each is None:
         return None
     return Privacy(epsilon, delta, origin, rows_each, domain)
@@ -165,7 +163,7 @@ def _columns(option: syntax.Option | None, scope: Scope) -> tuple[str, ...]:
 
 def _features(option: syntax.Option | None, target: str | None, scope: Scope) -> tuple[str, ...]:
     if option is None or (isinstance(option.value, syntax.Name) and option.value.text.lower() == "all"):
-        return tuple(name for name in scope.schema.names if name != target)
+        return tuple(column.name for column in scope.schema.modelled if column.name != target)
     names = _columns(option, scope)
     if target is not None and target in names:
         scope.add(
@@ -206,11 +204,12 @@ def _bad_amount(code: str, title: str, span: Span, help: str) -> Diagnostic:
     return Diagnostic(code, title, span, "not a privacy budget", f"e.g. {help}")
 
 
-def _private_schema(scope: Scope, origin: Origin) -> Diagnostic:
+def private_schema(data: str, span: Span) -> Diagnostic:
+    """A private program whose ranges and categories would come from the private rows."""
     return Diagnostic(
         "private-schema",
-        f"the schema of `{scope.schema.name}` was read from the rows, which are private",
-        origin.span,
+        f"the schema of `{data}` would be read from the rows, which are private",
+        span,
         "ranges and categories must be public",
         "write the schema with `cuts schema infer`, replace what was read from the rows by what is publicly known,\n"
         'set `provenance = "declared"` and pass it with `--schema`',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -248,7 +249,9 @@ class _Builder(Transformer[Token, Any]):
         return syntax.Number(-self._finite(parts[1], str(parts[1])), span=self._at(meta))
 
     def percent(self, meta: Meta, parts: list[Token]) -> syntax.Number:
-        return syntax.Number(self._finite(parts[0], parts[0].rstrip("% \t")) / 100, True, self._at(meta))
+        digits = parts[0].rstrip("%").rstrip()
+        self._finite(parts[0], digits)
+        return syntax.Number(float(Decimal(digits) / 100), True, self._at(meta))
 
     def _finite(self, token: Token, text: str) -> float:
         value = float(text)

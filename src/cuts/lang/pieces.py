@@ -16,7 +16,8 @@ _TOKEN = re.compile(
     r"""(?P<comment>(?:\#|--)[^\n]*)
       | (?P<quoted>"[^"\n]*"|'[^'\n]*'|`[^`\n]+`)
       | (?P<stop>;)
-      | (?P<opening>\b(?:SYNTHESIZE|ENFORCE|ENSURE|MINIMIZE|MAXIMIZE)\b(?=\s*:)|\bLET\b|\bEND\b(?=\s*(?:;|\Z)))
+      | (?P<opening>\b(?:SYNTHESIZE|ENFORCE|ENSURE|MINIMIZE|MAXIMIZE)\b(?=\s*:)|\bLET\b
+                   |\bEND\b(?=(?:\s|(?:\#|--)[^\n]*)*(?:;|\Z)))
       | (?P<other>\w+|\S)""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -78,7 +79,7 @@ def pieces(text: str) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
             close(stopped=True)
             inside, last_stop = False, token.end()
         else:
-            if kind == "opening" and inside:
+            if kind == "opening" and inside and not _names_data(text, begin, token.start(), opening):
                 close(stopped=False)
                 inside, last_stop, first_thing = False, end, token.start()
             if not inside:
@@ -88,6 +89,12 @@ def pieces(text: str) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     if inside:
         close(stopped=False)
     return tuple(found), tuple(comments)
+
+
+def _names_data(text: str, begin: int, at: int, opening: str) -> bool:
+    """Whether a word that could open a statement is (part of) the data's name: `SYNTHESIZE: END;`, `data/end`."""
+    before = text[begin:at]
+    return opening == "SYNTHESIZE" and (before.rstrip().endswith(":") or not before[-1].isspace())
 
 
 def _tidy(comment: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
+from math import isfinite
 from typing import assert_never
 
 from cuts.lang import syntax
@@ -56,6 +58,17 @@ def number(value: float) -> str:
     return plain if "e-" in short and float(plain) == value and len(plain) <= 12 and abs(value) >= 1e-7 else short
 
 
+def short(value: float, digits: int = 6) -> str:
+    """A number to so many digits, for people.
+
+    >>> short(1 / 3), short(1320.4, 3), short(float("inf"))
+    ('0.333333', '1320', 'infinity')
+    """
+    if not isfinite(value):
+        return "undefined" if value != value else "infinity" if value > 0 else "minus infinity"
+    return number(float(f"{value:.{digits}g}"))
+
+
 def name(text: str, *, quoted: bool = False) -> str:
     """A name as it must be written: bare where that is possible.
 
@@ -82,7 +95,7 @@ def command(node: Command) -> str:
 
 
 def _data(source: str) -> str:
-    return source if re.fullmatch(r"\w+", source) else f'"{source}"'
+    return source if re.fullmatch(r"\w+", source) else _value(syntax.Text(source))
 
 
 def _beside(line: str, trivia: Trivia) -> str:
@@ -105,11 +118,9 @@ def _statement(node: Let | Command, *, wide: bool = False) -> list[str]:
     if wide or len(whole) + len(_INDENT) < WIDTH:
         return [whole]
     first, *rest = _broken(node.body)
-    return (
-        [head + first, *(_INDENT + line for line in rest[:-1]), *((_INDENT + rest[-1] + tail,) if rest else ())]
-        if (rest)
-        else [whole]
-    )
+    if not rest:
+        return [whole]
+    return [head + first, *(_INDENT + line for line in rest[:-1]), _INDENT + rest[-1] + tail]
 
 
 def _broken(body: Expr | Settings) -> list[str]:
@@ -204,6 +215,6 @@ def _value(value: syntax.Value) -> str:
 
 
 def _percent(share: float) -> str:
-    amount = share * 100
-    rounded = float(f"{amount:.12g}")
-    return number(rounded if rounded / 100 == share else amount)
+    """The percentage in plain digits: `%` takes no exponent."""
+    exact = Decimal(repr(share)) * 100
+    return format(exact.normalize() if exact == exact.to_integral() else exact, "f")

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from typing import TypeAlias
 
-from cuts.data.schema import Category, Column, Real
+from cuts.data.moments import parse_moment
+from cuts.data.schema import Category, Column, Real, Temporal
 from cuts.lang import printer, syntax
-from cuts.lang.scope import Scope, dashed_column, dashed_name, type_mismatch, unknown_category, unknown_column
+from cuts.lang.scope import (
+    Scope,
+    dashed_column,
+    dashed_name,
+    show_value,
+    type_mismatch,
+    unknown_category,
+    unknown_column,
+)
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
 from cuts.lang.syntax import CompareOp
 from cuts.text.diagnostic import Diagnostic, did_you_mean, nearest
@@ -92,7 +100,23 @@ def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span: Span, s
             return _categories_alike(found, sign, other, item, scope)
         if other is None and not (isinstance(item, syntax.Name) and item is right and isinstance(left, syntax.Name)):
             return _with_category(found, sign, value, scope)
+    for item, sign, value in ((left, op, right), (right, FLIPPED[op], left)):
+        column = _as_column(item, scope)
+        if isinstance(column, Temporal) and isinstance(value, syntax.Text):
+            return _with_moment(column, item, sign, value, span, scope)
     return _compare_numbers(left, op, right, span, scope)
+
+
+def _with_moment(
+    column: Temporal, item: syntax.Expr, op: CompareOp, value: syntax.Text, span: Span, scope: Scope
+) -> Pred | None:
+    """A date, time, timestamp or duration compared with one written as text."""
+    number = parse_moment(column.kind, value.value)
+    if number is None:
+        example = show_value(column, column.low)
+        scope.add(type_mismatch(f"`{column.name}` holds {column.kind}s", value.span, "not one", f'e.g. "{example}"'))
+        return None
+    return _compare_numbers(item, op, syntax.Number(number, span=value.span), span, scope)
 
 
 def _as_column(expr: syntax.Expr, scope: Scope) -> Column | None:
@@ -220,7 +244,7 @@ def _holds(left: Fraction, op: CompareOp, right: Fraction) -> bool:
 
 
 def _warn_about_points(held: LinearCompare, op: CompareOp, span: Span, scope: Scope) -> None:
-    reals = [name for name in held.form.columns if isinstance(scope.schema[name], Real)]
+    reals = [name for name in held.form.columns if isinstance(c := scope.schema[name], Real) and c.decimals is None]
     if op in ("==", "!=") and reals:
         scope.add(
             Diagnostic(
@@ -316,8 +340,8 @@ def _member(expr: syntax.Member, scope: Scope) -> Pred | None:
 
 
 def _number_in_set(expr: syntax.Member, scope: Scope) -> Pred | None:
-    compare = partial(_compare_numbers, expr.item, "!=" if expr.negated else "==", span=expr.span, scope=scope)
-    parts = [compare(value) for value in expr.values]
+    sign: CompareOp = "!=" if expr.negated else "=="
+    parts = [_compare(expr.item, sign, value, expr.span, scope) for value in expr.values]
     return _all(parts) if expr.negated or len(parts) == 1 else _any(parts)
 
 

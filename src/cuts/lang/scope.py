@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cuts.data.schema import Category, Column, Schema, matches
+from cuts.data.moments import show_moment
+from cuts.data.schema import Category, Column, Empty, Identifier, Modelled, Numeric, Schema, Temporal, matches
 from cuts.lang import printer, syntax
 from cuts.text.diagnostic import Diagnostic, did_you_mean, listed, nearest
 from cuts.text.source import Span
@@ -22,13 +23,21 @@ class Scope:
         if diagnostic not in self.found:
             self.found.append(diagnostic)
 
-    def column(self, name: syntax.Name) -> Column | None:
+    def column(self, name: syntax.Name) -> Modelled | None:
         """The column a name means, or nothing after reporting why."""
         found = self.columns(name)
         if len(found) == 1:
-            return self.schema[found[0]]
+            return self._usable(self.schema[found[0]], name.span)
         self.add(unknown_column(name, self.schema) if not found else ambiguous_name(name.text, found, name.span, "`"))
         return None
+
+    def _usable(self, column: Column, span: Span) -> Modelled | None:
+        """A column a program can speak about: identifiers, empty and derived columns are made, not learned."""
+        source = dict(self.schema.derived).get(column.name)
+        if isinstance(column, Identifier | Empty) or source is not None:
+            self.add(not_modelled(column, source, span))
+            return None
+        return column
 
     def columns(self, name: syntax.Name) -> tuple[str, ...]:
         """All columns a name can mean; nothing is reported."""
@@ -106,6 +115,22 @@ def ambiguous_name(text: str, found: tuple[str, ...], span: Span, quote: str) ->
         "which one?",
         f"write the exact name in {'backticks' if quote == '`' else 'quotes'}: {quote}{found[0]}{quote}",
     )
+
+
+def not_modelled(column: Column, source: str | None, span: Span) -> Diagnostic:
+    """A column that is made rather than learned."""
+    if source is not None:
+        label, help = f"follows from `{source}`", f"write the command about `{source}`, or drop `derived_from`"
+    elif isinstance(column, Identifier):
+        label, help = "an identifier, made fresh for every row", "declare it as a category or number in the schema"
+    else:
+        label, help = "a column without any value", "declare it as a category or number in the schema"
+    return Diagnostic("not-modelled", f"a command cannot be about `{column.name}`", span, label, help)
+
+
+def show_value(column: Numeric, value: float) -> str:
+    """A number of a column as people write it."""
+    return show_moment(column.kind, value) if isinstance(column, Temporal) else printer.number(value)
 
 
 def type_mismatch(title: str, span: Span, label: str = "", help: str | None = None) -> Diagnostic:

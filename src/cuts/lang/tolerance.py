@@ -79,7 +79,7 @@ def _range(value: Quantity, schema: Schema) -> Interval:
         case Const(number):
             return Interval(number, number)
         case ColumnValue(column):
-            return schema[column].range
+            return schema.learned(column).range
         case Apply(function, args):
             return FUNCTIONS[function].reach(*(_range(arg, schema) for arg in args))
         case Statistic():

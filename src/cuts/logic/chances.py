@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from cuts.data.codec import IntArray
+from cuts.data.table import IntArray
 from cuts.logic.core import Variable
 from cuts.logic.diagram import YES, Diagram, Part
 from cuts.vocab.arrays import add_rows, double, like
 
+MOST_CELLS = 4_000_000  # numbers held at once while drawing
 Distributions = Mapping[Variable, Any]  # variable -> (K, bins), numpy or torch
 
 
@@ -46,9 +47,10 @@ def probability(diagram: Diagram, dists: Distributions) -> Any:
 
 
 def condition(diagram: Diagram, dists: Distributions) -> dict[Variable, Any]:
-    """Each variable's distribution given the rules, (K, bins); zero in components where the rules cannot hold.
+    """Each variable's distribution given the rules, (K, bins).
 
-    Variables no rule is about are as they were.
+    In a component where some rules cannot hold, the variables of those rules are zero. Variables no rule is about are
+    as they were.
     """
     given: dict[Variable, Any] = {variable: double(p) for variable, p in dists.items()}
     for part in diagram.parts:
@@ -82,15 +84,34 @@ def draw(
         below = _upward(layers, ends, chances, _one(dists))
         if not (below[0][0][components] > 0).all():
             raise ValueError("a row was asked of a component in which the rules cannot hold")
-        state = np.zeros(len(components), dtype=np.int64)
-        for depth, layer in enumerate(layers):
-            chance, after = np.stack(chances[depth]), below[depth + 1]
-            children = layer.children[state]  # (n, classes)
-            weights = chance[:, components].T * after[children, components[:, None]]  # (n, classes)
-            chosen = _choose(weights, rng)
-            bins = np.asarray(double(dists[layer.variable]))[components] * layer.members[:, chosen].T
-            rows[layer.variable] = _choose(bins, rng)
-            state = children[np.arange(len(state)), chosen]
+        widest = max((len(layer.classes) for layer in layers), default=1)
+        block = max(1, MOST_CELLS // widest)
+        blocks = [components[start : start + block] for start in range(0, max(len(components), 1), block)]
+        drawn = [_draw_part(layers, chances, below, dists, some, rng) for some in blocks]
+        for layer in layers:
+            rows[layer.variable] = np.concatenate([each[layer.variable] for each in drawn])
+    return rows
+
+
+def _draw_part(
+    layers: list[_Layer],
+    chances: list[list[Any]],
+    below: list[Any],
+    dists: Distributions,
+    components: IntArray,
+    rng: np.random.Generator,
+) -> dict[Variable, IntArray]:
+    """Top down: first a class in proportion to what holds below it, then a bin of that class."""
+    rows: dict[Variable, IntArray] = {}
+    state = np.zeros(len(components), dtype=np.int64)
+    for depth, layer in enumerate(layers):
+        chance, after = np.stack(chances[depth]), below[depth + 1]
+        children = layer.children[state]  # (n, classes)
+        weights = chance[:, components].T * after[children, components[:, None]]  # (n, classes)
+        chosen = _choose(weights, rng)
+        bins = np.asarray(double(dists[layer.variable]))[components] * layer.members[:, chosen].T
+        rows[layer.variable] = _choose(bins, rng)
+        state = children[np.arange(len(state)), chosen]
     return rows
 
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, inf
+from math import inf
 from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from cuts.data.codec import CategoryBins, Codec, IntArray, after, build_codec, encode
+from cuts.data.codec import CategoryBins, Codec, build_codec, encode
 from cuts.data.conform import conform
-from cuts.data.schema import Category, Integer, Schema
-from cuts.data.table import Table
+from cuts.data.lattice import after, at_least
+from cuts.data.schema import Integer, Real, Schema, Temporal
+from cuts.data.table import IntArray, Table
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
 from cuts.lang.syntax import CompareOp
 
@@ -71,10 +72,10 @@ class Grid:
         names = (variable,) if isinstance(variable, str) else variable.columns
         return any(self.codec[name].column.missing for name in names)
 
-    def is_whole(self, variable: Variable) -> bool:
-        """Whether a numeric variable can only be a whole number."""
+    def per_unit(self, variable: Variable) -> int | None:
+        """How many lattice points a unit of a numeric variable holds, if it has a lattice."""
         form = Linear(((variable, 1.0),)) if isinstance(variable, str) else variable
-        return _is_whole(form, self.codec.schema)
+        return _per_unit(form, self.codec.schema)
 
     def starts(self, variable: Variable) -> tuple[float, ...]:
         """The lower edge of every bin of a numeric variable, the missing one left out."""
@@ -92,12 +93,11 @@ def build_grid(preds: Iterable[Pred], schema: Schema, *, coarse: bool = False) -
     for pred in preds:
         for leaf in comparisons(pred):
             variable = _variable(leaf)
-            whole = _is_whole(leaf.form, schema)
-            beyond = after(leaf.bound, whole=whole)
-            at = float(ceil(leaf.bound)) if whole else leaf.bound
+            per_unit = _per_unit(leaf.form, schema)
+            at, beyond = at_least(leaf.bound, per_unit), after(leaf.bound, per_unit)
             edges = {">=": {at}, "<": {at}, ">": {beyond}, "<=": {beyond}, "==": {at, beyond}, "!=": {at, beyond}}
             cuts.setdefault(variable, set()).update(edges[leaf.op])
-            above.setdefault(variable, set()).update(set() if whole else edges[leaf.op] & {beyond})
+            above.setdefault(variable, set()).update(edges[leaf.op] & {beyond} if per_unit is None else set())
     columns = {variable: edges for variable, edges in cuts.items() if isinstance(variable, str)}
     sums = {variable: tuple(sorted(edges)) for variable, edges in cuts.items() if not isinstance(variable, str)}
     codec = build_codec(schema, columns, coarse=coarse)
@@ -107,19 +107,6 @@ def build_grid(preds: Iterable[Pred], schema: Schema, *, coarse: bool = False) -
 def lower(pred: Pred, grid: Grid) -> Formula:
     """The predicate over bins."""
     return _lower(pred, grid, True)
-
-
-def opposite(formula: Formula, grid: Grid) -> Formula:
-    """What holds exactly where `formula` does not."""
-    match formula:
-        case Leaf(variable, bins):
-            return _leaf(variable, _everything(variable, grid) ^ bins, grid)
-        case All(parts):
-            return _some([opposite(part, grid) for part in parts], grid)
-        case Some(parts):
-            return _all([opposite(part, grid) for part in parts], grid)
-        case _:
-            assert_never(formula)
 
 
 def encode_variables(table: Table, grid: Grid) -> dict[Variable, IntArray]:
@@ -176,9 +163,14 @@ def _variable(leaf: LinearCompare) -> Variable:
     return leaf.form.columns[0] if len(leaf.form.terms) == 1 else leaf.form
 
 
-def _is_whole(form: Linear, schema: Schema) -> bool:
-    """Whether a sum can only be a whole number."""
-    return all(isinstance(schema[name], Integer) and value == int(value) for name, value in form.terms)
+def _per_unit(form: Linear, schema: Schema) -> int | None:
+    """The lattice of a sum: its column's own, or whole numbers when everything in it is whole."""
+    columns = [schema[name] for name in form.columns]
+    if len(columns) == 1:
+        (column,) = columns
+        return column.per_unit if isinstance(column, Integer | Real | Temporal) else None
+    whole = all(isinstance(c, Integer | Temporal) and c.per_unit == 1 for c in columns)
+    return 1 if whole and all(value == int(value) for _, value in form.terms) else None
 
 
 # --- lowering
@@ -211,9 +203,10 @@ def _everything(variable: Variable, grid: Grid) -> int:
 def _bins(pred: InSet | LinearCompare | Missing, grid: Grid) -> tuple[Variable, int]:
     match pred:
         case InSet(name, values, negated):
-            column = grid.codec[name].column
-            assert isinstance(column, Category)
-            chosen = [i for i, category in enumerate(column.categories) if (category in values) != negated]
+            known = grid.codec[name]
+            assert isinstance(known, CategoryBins)
+            # The members of a bin are alike: no rule tells them apart.
+            chosen = [i for i, group in enumerate(known.groups) if (group[0] in values) != negated]
             return name, sum(1 << i for i in chosen)
         case Missing(name):
             return name, (1 << (grid.size(name) - 1)) if grid.can_miss(name) else 0
@@ -247,36 +240,27 @@ def _leaf(variable: Variable, bins: int, grid: Grid) -> Formula:
 
 
 def _all(parts: list[Formula], grid: Grid) -> Formula:
-    flat = [inner for part in parts for inner in (part.parts if isinstance(part, All) else (part,))]
-    if FALSE in flat:
-        return FALSE
-    merged: dict[Variable, int] = {}
-    rest: list[Formula] = []
-    for part in flat:
-        if isinstance(part, Leaf):
-            merged[part.variable] = merged.get(part.variable, part.bins) & part.bins
-        elif part not in rest:
-            rest.append(part)
-    together = [_leaf(variable, bins, grid) for variable, bins in merged.items()] + rest
-    if FALSE in together:
-        return FALSE
-    kept = [part for part in together if part != TRUE]
-    return kept[0] if len(kept) == 1 else All(tuple(kept))
+    return _joined(parts, grid, All)
 
 
 def _some(parts: list[Formula], grid: Grid) -> Formula:
-    flat = [inner for part in parts for inner in (part.parts if isinstance(part, Some) else (part,))]
-    if TRUE in flat:
-        return TRUE
+    return _joined(parts, grid, Some)
+
+
+def _joined(parts: list[Formula], grid: Grid, join: type[All] | type[Some]) -> Formula:
+    """The parts joined: nested joins flattened, leaves about one variable merged, constants taken out."""
+    neutral, absorbing = (TRUE, FALSE) if join is All else (FALSE, TRUE)
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, join) else (part,))]
     merged: dict[Variable, int] = {}
     rest: list[Formula] = []
     for part in flat:
         if isinstance(part, Leaf):
-            merged[part.variable] = merged.get(part.variable, 0) | part.bins
+            before = merged.get(part.variable, part.bins)
+            merged[part.variable] = before & part.bins if join is All else before | part.bins
         elif part not in rest:
             rest.append(part)
     together = [_leaf(variable, bins, grid) for variable, bins in merged.items()] + rest
-    if TRUE in together:
-        return TRUE
-    kept = [part for part in together if part != FALSE]
-    return kept[0] if len(kept) == 1 else Some(tuple(kept))
+    if absorbing in together:
+        return absorbing
+    kept = tuple(part for part in together if part != neutral)
+    return kept[0] if len(kept) == 1 else join(kept)

@@ -7,13 +7,13 @@ What can be computed from a diagram (probability, conditioning, drawing) is `log
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cuts.data.codec import IntArray
-from cuts.data.table import Bools
+from cuts.data.table import Bools, IntArray
 from cuts.lang.spec import Pred
 from cuts.logic.core import All, Formula, Grid, Leaf, Some, Variable, leaves, lower
 from cuts.logic.order import order_variables
@@ -129,6 +129,8 @@ class Store:
         """A store for `formulas`, whose nodes are made at once, and for `also`, which can be built later."""
         self.grid = grid
         self.variables = order_variables(formulas)
+        # Joining recurses once a variable, two frames each.
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + 4 * len(self.variables)))
         self._level = {variable: level for level, variable in enumerate(self.variables)}
         self.classes = [_value_classes(variable, [*formulas, *also], grid) for variable in self.variables]
         self._most = most_nodes

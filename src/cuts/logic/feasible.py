@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuts.data.schema import Category, Schema
-from cuts.data.table import Bools
+from cuts.data.table import Table
 from cuts.lang.printer import name, value
 from cuts.lang.spec import Implies, RowRule
-from cuts.logic.core import FALSE, TRUE, All, Formula, Grid, Leaf, build_grid, lower
-from cuts.logic.diagram import Store, groups
-from cuts.logic.solve import Solver, smallest
+from cuts.logic.core import FALSE, TRUE, All, Formula, Grid, Leaf, build_grid, encode_variables, lower
+from cuts.logic.diagram import Store, compile_rules, contains, groups
+from cuts.logic.solve import Solver, alive, smallest
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note, has_errors, listed
 from cuts.text.source import Span
 
@@ -34,14 +34,11 @@ def check_rules(rules: Sequence[RowRule], schema: Schema) -> tuple[Diagnostic, .
     return tuple(sorted(found, key=lambda d: d.span.start if d.span is not None else 0))
 
 
-def share(held: Bools) -> float:
-    """Exact share of rows on which the rules hold.
-
-    >>> import numpy as np
-    >>> share(np.array([True, False, True, True]))
-    0.75
-    """
-    return float(held.mean()) if len(held) else 0.0
+def share(rules: Sequence[RowRule], schema: Schema, table: Table) -> float:
+    """Exact share of a table's rows on which all rules hold, decided by the diagram."""
+    preds = [rule.pred for rule in rules]
+    grid = build_grid(preds, schema, coarse=True)
+    return float(contains(compile_rules(preds, grid), encode_variables(table, grid)).mean())
 
 
 class _Group:
@@ -100,6 +97,7 @@ class _Group:
     def _dead(self) -> list[Diagnostic]:
         """Categories no row can take any more though no rule about their column alone says so."""
         found: list[Diagnostic] = []
+        living = None if self.solver.has_sums else alive(self.store, self.store.conjunction())
         for level, variable in enumerate(self.store.variables):
             column = self.grid.codec[variable].column if isinstance(variable, str) else None
             if not isinstance(column, Category):
@@ -111,6 +109,8 @@ class _Group:
                         excluded |= ~part.bins
             classes = self.store.classes[level]
             for number in range(int(classes.max()) + 1):
+                if living is not None and number in living[level]:
+                    continue
                 values = [
                     category
                     for place, category in enumerate(column.categories)

@@ -6,10 +6,11 @@ The ranges are outer bounds: an error here is certain, silence is no proof.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
+from math import inf, isfinite
 
-from cuts.data.schema import Category, Integer, Schema
-from cuts.lang.printer import number
+from cuts.data.lattice import before
+from cuts.data.schema import Category, Schema
+from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -36,6 +37,8 @@ from cuts.vocab.interval import EVERYTHING, Interval
 from cuts.vocab.names import measures, statistics
 from cuts.vocab.registry import Reach
 
+ROUNDING = 1e-9  # a target this near, in its own size, is not out of reach
+
 
 class _Empty(Exception):
     """A condition no row can meet under the rules."""
@@ -44,6 +47,8 @@ class _Empty(Exception):
 def check_statistics(spec: Spec) -> tuple[Diagnostic, ...]:
     """Targets that no table can meet while its rows satisfy the rules."""
     goals = [command for command in spec.commands if isinstance(command, TableGoal)]
+    if not any(isinstance(command, TableGoal | ModelGoal) for command in spec.commands):
+        return ()
     space = _Space([rule.pred for rule in spec.rules], [c.goal for c in goals], spec.schema)
     found = []
     for command in spec.commands:
@@ -104,11 +109,13 @@ class _Room:
 
     def size(self, name: str) -> float:
         """How many values a column can still take."""
-        column = self.space.schema[name]
+        column = self.space.grid.codec[name].column
         if isinstance(column, Category):
             return float(len(self.bins(name)))
         limits = self._column(name)
-        return limits.width + 1 if isinstance(column, Integer) else inf if limits.width > 0 else 1.0
+        if column.per_unit is not None:
+            return round(limits.width * column.per_unit) + 1.0
+        return inf if limits.width > 0 else 1.0
 
     def bins(self, name: str) -> list[int]:
         """The bins with a value in them that some row can still have."""
@@ -122,14 +129,14 @@ class _Room:
         return found
 
     def _column(self, name: str) -> Interval:
-        column, bins = self.space.schema[name], self.bins(name)
+        column, bins = self.space.grid.codec[name].column, self.bins(name)
         if isinstance(column, Category):
             return Interval(float(bins[0]), float(bins[-1]))
         starts = self.space.grid.starts(name)
         if bins[-1] + 1 == len(starts):
             return Interval(starts[bins[0]], float(column.high))
         end = starts[bins[-1] + 1]
-        return Interval(starts[bins[0]], end - 1.0 if isinstance(column, Integer) else end)
+        return Interval(starts[bins[0]], end if column.per_unit is None else before(end, column.per_unit))
 
 
 def attainable(value: Quantity, space: _Space) -> Interval:
@@ -211,7 +218,7 @@ def _out_of_reach(goal: Goal, space: _Space) -> str | None:
             if _can_hold(a, op, b, tolerance):
                 return None
             side = f"`{left.name}[...]`" if isinstance(left, Statistic) else "its left side"
-            where = f"be {_show(a.low)}" if a.low == a.high else f"lie between {_show(a.low)} and {_show(a.high)}"
+            where = f"be {short(a.low)}" if a.low == a.high else f"lie between {short(a.low)} and {short(a.high)}"
             return f"{side} can only {where}"
         case Spread(column, shares, _, given, tolerance):
             known = space.schema[column]
@@ -233,23 +240,25 @@ def _beyond_measure(command: ModelGoal) -> str | None:
     limits = measures()[command.measure.name].range
     if _can_hold(limits, command.op, Interval(command.bound, command.bound), command.tolerance):
         return None
-    return f"{command.measure.name} lies between {_show(limits.low)} and {_show(limits.high)}"
+    return f"`{command.measure.name}(...)` can only lie between {short(limits.low)} and {short(limits.high)}"
 
 
 def _can_hold(a: Interval, op: str, b: Interval, tolerance: float) -> bool:
+    strict = tolerance
+    tolerance += ROUNDING * max(1.0, *(abs(end) for end in (a.low, a.high, b.low, b.high) if isfinite(end)))
     match op:
         case "==":
             return a.low <= b.high + tolerance and b.low <= a.high + tolerance
         case "<=":
             return a.low <= b.high + tolerance
         case "<":
-            return a.low < b.high + tolerance
+            return a.low < b.high + strict
         case ">=":
             return a.high >= b.low - tolerance
         case ">":
-            return a.high > b.low - tolerance
+            return a.high > b.low - strict
         case _:
-            return not (a.low == a.high == b.low == b.high)
+            return not (a.width == b.width == 0.0 and abs(a.low - b.low) <= tolerance)
 
 
 # --- statistics against each other
@@ -260,7 +269,7 @@ def _conflicts(goals: Sequence[TableGoal]) -> Iterator[Diagnostic]:
     wanted = [(command, stat, where) for command in goals for stat, where in _targets(command.goal)]
     for index, (command, stat, where) in enumerate(wanted):
         for earlier, same, elsewhere in wanted[:index]:
-            apart = where.low > elsewhere.high or elsewhere.low > where.high
+            apart = not _can_hold(where, "==", elsewhere, 0.0)
             if stat == same and apart:
                 yield conflicting(earlier, command)
 
@@ -294,8 +303,7 @@ def _target(op: str, bound: float, tolerance: float) -> Interval:
 
 def unreachable(command: TableGoal | ModelGoal, why: str, under_rules: bool) -> Diagnostic:
     """A target no table under the rules can meet."""
-    ranged = "only" in why or "between" in why
-    move = "move the target into that range" if ranged else "change the condition or the target"
+    move = "move the target into that range" if " can only " in why else "change the condition or the target"
     return Diagnostic(
         "unreachable-target",
         f"no table can meet this while its rows {'satisfy the rules' if under_rules else 'follow the schema'}",
@@ -317,7 +325,3 @@ def conflicting(one: TableGoal, other: TableGoal) -> Diagnostic:
         notes=(Note(other.origin.body_span, "this"),) if other is not one else (),
         exit_code=INFEASIBLE,
     )
-
-
-def _show(bound: float) -> str:
-    return number(float(f"{bound:.6g}")) if abs(bound) < inf else ("minus infinity" if bound < 0 else "infinity")

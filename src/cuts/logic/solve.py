@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import inf, nextafter
 
+from cuts.data.lattice import before
 from cuts.lang.spec import Linear
 from cuts.logic.core import Grid, Variable
 from cuts.logic.diagram import NO, YES, Store
@@ -14,8 +15,8 @@ from cuts.logic.theory import Stretch, fits
 
 MOST_PATHS = 5_000  # beyond, rules over sums of columns are taken to be satisfiable
 MOST_TRIES = 2_000  # subsets tried in search of a smaller one
-MOST_STATES = 5_000  # states visited in one search, and in all searches of a solver
-ALL_STATES = 100_000
+MOST_WORK = 200_000  # nodes looked at in one search, and in all searches of a solver that only warn
+ALL_WORK = 3_000_000
 
 MISSING = None  # in place of a stretch
 
@@ -34,10 +35,15 @@ class Solver:
     def __post_init__(self) -> None:
         self._sums = tuple(variable for variable in self.store.variables if isinstance(variable, Linear))
 
+    @property
+    def has_sums(self) -> bool:
+        """Whether some rule is about a sum of columns."""
+        return bool(self._sums)
+
     def possible(self, roots: Sequence[int]) -> bool:
         """Whether some row satisfies all `roots`."""
         if not self._sums:
-            found = self._search(roots, MOST_STATES)
+            found = self._search(roots, MOST_WORK)
             return self.store.conjunction(roots) != NO if found is None else found
         return self._possible_with_sums(roots)
 
@@ -45,23 +51,26 @@ class Solver:
         """Whether certainly no row satisfies all `roots`; no when finding out takes too long."""
         if self._sums:
             return not self._possible_with_sums(roots)
-        return self._search(roots, min(MOST_STATES, ALL_STATES - self._spent)) is False
+        return self._search(roots, min(MOST_WORK, ALL_WORK - self._spent)) is False
 
     def _search(self, roots: Sequence[int], most: int) -> bool | None:
         """Depth first through all nodes at once; what failed is remembered."""
         failed: set[frozenset[int]] = set()
+        work = 0
 
         def holds(state: frozenset[int]) -> bool:
             if not state:
                 return True
             if state in failed:
                 return False
-            if len(failed) >= most:
+            nonlocal work
+            work += len(state)
+            if work > most:
                 raise TimeoutError
-            nodes = {number: self.store.node(number) for number in state}
-            level = min(node.level for node in nodes.values())
-            asked = [node.children for node in nodes.values() if node.level == level]
-            waiting = [number for number, node in nodes.items() if node.level != level]
+            nodes = [(number, self.store.node(number)) for number in state]
+            level = min(node.level for _, node in nodes)
+            asked = [node.children for _, node in nodes if node.level == level]
+            waiting = [number for number, node in nodes if node.level != level]
             for children in set(zip(*asked, strict=True)):
                 if NO not in children and holds(frozenset((*waiting, *children)) - {YES}):
                     return True
@@ -73,7 +82,7 @@ class Solver:
         except TimeoutError:
             return None
         finally:
-            self._spent += len(failed)
+            self._spent += work
 
     def _possible_with_sums(self, roots: Sequence[int]) -> bool:
         paths = _paths(self.store, self.store.conjunction(roots))
@@ -146,7 +155,11 @@ def _path_fits(store: Store, sums: Sequence[Linear], path: dict[Variable, int]) 
     """Whether numbers exist for the classes of a path."""
     variables: list[Variable] = [*sums, *sorted({name for form in sums for name in form.columns})]
     options = [_stretches(variable, path.get(variable), store) for variable in variables]
-    return any(_consistent(dict(zip(variables, chosen, strict=True))) for chosen in product(*options))
+    ways = product(*options)
+    return any(
+        tried >= MOST_PATHS or _consistent(dict(zip(variables, chosen, strict=True)))
+        for tried, chosen in enumerate(ways)
+    )
 
 
 def _consistent(chosen: dict[Variable, Stretch | None]) -> bool:
@@ -199,8 +212,9 @@ def _stretch(variable: Variable, first: int, end: int, grid: Grid) -> Stretch:
         high = grid.codec[variable].column.range.high if isinstance(variable, str) else inf
         return Stretch(nextafter(low, -inf) if low in above else low, high, low_open=low in above)
     high = starts[end]
-    if grid.is_whole(variable):
-        return Stretch(low, high - 1.0)
+    per_unit = grid.per_unit(variable)
+    if per_unit is not None:
+        return Stretch(low, before(high, per_unit))
     return Stretch(
         nextafter(low, -inf) if low in above else low,
         nextafter(high, -inf) if high in above else high,

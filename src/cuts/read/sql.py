@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from cuts.data.schema import Category, Schema
+from cuts.data.schema import Category, Schema, Temporal
 from cuts.lang.spec import (
     And,
     Apply,
@@ -29,10 +29,11 @@ from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics
 
 
-def predicate(pred: Pred) -> str:
+def predicate(pred: Pred, schema: Schema) -> str:
     """The condition of a WHERE clause that holds where `pred` does, never NULL.
 
-    >>> predicate(InSet("sex", frozenset({"Male"})))
+    >>> schema = Schema("people", (Category("sex", ("Female", "Male")),))
+    >>> predicate(InSet("sex", frozenset({"Male"})), schema)
     '("sex" IS NOT NULL AND CAST("sex" AS VARCHAR) IN (\\'Male\\'))'
     """
     match pred:
@@ -46,19 +47,19 @@ def predicate(pred: Pred) -> str:
             return f"({name(column)} IS NOT NULL AND CAST({name(column)} AS VARCHAR) {word} ({inside}))"
         case LinearCompare(form, op, bound):
             present = " AND ".join(f"{name(column)} IS NOT NULL" for column in form.columns)
-            total = " + ".join(f"{number(value)} * {_double(column)}" for column, value in form.terms)
+            total = " + ".join(f"{number(value)} * {_double(column, schema)}" for column, value in form.terms)
             sign = {"==": "=", "!=": "<>"}.get(op, op)
             return f"({present} AND {total} {sign} {number(bound)})"
         case Missing(column):
             return f"({name(column)} IS NULL)"
         case Not(inner):
-            return f"(NOT {predicate(inner)})"
+            return f"(NOT {predicate(inner, schema)})"
         case And(parts):
-            return f"({' AND '.join(map(predicate, parts))})"
+            return f"({' AND '.join(predicate(part, schema) for part in parts)})"
         case Or(parts):
-            return f"({' OR '.join(map(predicate, parts))})"
+            return f"({' OR '.join(predicate(part, schema) for part in parts)})"
         case Implies(left, right):
-            return f"(NOT {predicate(left)} OR {predicate(right)})"
+            return f"(NOT {predicate(left, schema)} OR {predicate(right, schema)})"
         case _:
             assert_never(pred)
 
@@ -71,14 +72,16 @@ def quantity(value: Quantity, schema: Schema, relation: str) -> str:
         case Apply(function, args):
             return FUNCTIONS[function].text([quantity(arg, schema, relation) for arg in args])
         case Statistic(stat, args, given, levels):
-            where = "TRUE" if given is None else predicate(given)
+            where = "TRUE" if given is None else predicate(given, schema)
             entry = statistics()[stat]
             if entry.argument == "column":
                 names = [name(arg.column) for arg in args if isinstance(arg, ColumnValue)]
                 present = " AND ".join(f"{column} IS NOT NULL" for column in names)
                 return entry.sql(names, relation, f"{where} AND {present}", levels)
             texts = [
-                _row(arg, schema) if isinstance(arg, Const | ColumnValue | Apply | Statistic) else predicate(arg)
+                _row(arg, schema)
+                if isinstance(arg, Const | ColumnValue | Apply | Statistic)
+                else predicate(arg, schema)
                 for arg in args
             ]
             return entry.sql(texts, relation, where, levels)
@@ -96,7 +99,7 @@ def _row(value: Quantity, schema: Schema) -> str:
         case ColumnValue(column):
             known = schema[column]
             if not isinstance(known, Category):
-                return _double(column)
+                return _double(column, schema)
             cases = " ".join(f"WHEN {text(c)} THEN {i}.0" for i, c in enumerate(known.categories))
             return f"(CASE CAST({name(column)} AS VARCHAR) {cases} END)"
         case Apply(function, args):
@@ -122,5 +125,11 @@ def number(value: float) -> str:
     return f"CAST({value!r} AS DOUBLE PRECISION)" if value != int(value) or abs(value) > 1e15 else f"{value:.1f}"
 
 
-def _double(column: str) -> str:
-    return f"CAST({name(column)} AS DOUBLE PRECISION)"
+def _double(column: str, schema: Schema) -> str:
+    """A numeric column as float64: dates in days, times, timestamps and durations in seconds."""
+    known = schema[column]
+    if not isinstance(known, Temporal):
+        return f"CAST({name(column)} AS DOUBLE PRECISION)"
+    if known.kind == "date":
+        return f"CAST(({name(column)} - DATE '1970-01-01') AS DOUBLE PRECISION)"
+    return f"CAST(EXTRACT(EPOCH FROM {name(column)}) AS DOUBLE PRECISION)"

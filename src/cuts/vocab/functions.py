@@ -13,7 +13,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from cuts.vocab.interval import EVERYTHING, Interval
+from cuts.vocab.interval import Interval
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def _sqrt_reach(a: Interval) -> Interval:
 
 
 def _exp_reach(a: Interval) -> Interval:
-    return Interval(exp(a.low) if a.low < 700 else inf, exp(a.high) if a.high < 700 else inf)
+    return Interval(exp(min(a.low, 700.0)), exp(a.high) if a.high < 700 else inf)
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -103,5 +103,3 @@ FUNCTIONS: dict[str, Function] = {
     )
 }
 NAMED_FUNCTIONS = tuple(name for name in FUNCTIONS if name.isalpha() and name != "negate")
-
-__all__ = ["EVERYTHING", "FUNCTIONS", "NAMED_FUNCTIONS", "Floats", "Function"]

@@ -37,7 +37,7 @@ class Interval:
         return self + -other
 
     def __mul__(self, other: Interval) -> Interval:
-        ends = [_times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        ends = [times(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         return Interval(min(ends), max(ends))
 
     def __truediv__(self, other: Interval) -> Interval:
@@ -46,7 +46,8 @@ class Interval:
         return self * Interval(1 / other.high, 1 / other.low)
 
 
-def _times(a: float, b: float) -> float:
+def times(a: float, b: float) -> float:
+    """The product of two ends of intervals."""
     return 0.0 if a == 0 or b == 0 else a * b  # 0 * inf is 0 here: the factor 0 is attained
 
 

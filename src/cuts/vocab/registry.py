@@ -17,6 +17,7 @@ Array = Any  # numpy or torch: the formulas use only what both have
 Formula = TypeVar("Formula", bound=Callable[..., Array])
 Argument = Literal["number", "condition", "column"]
 Unit = Literal["value", "squared", "product", "share", "nats", "rows"]
+LEARNER_OPTIONS = ("lr", "n_epochs", "batch_size")  # of the classifiers a measure trains
 Direction = Literal["lower is fairer", "higher is more useful"]
 
 

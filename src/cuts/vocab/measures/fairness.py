@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from cuts.vocab.interval import Interval
-from cuts.vocab.registry import Measure, add_measure
-
-_LEARNER = ("lr", "n_epochs", "batch_size")
+from cuts.vocab.registry import LEARNER_OPTIONS, Measure, add_measure
 
 for _name, _meaning in (
     ("DEMOGRAPHIC_PARITY", "largest difference between groups in the rate of the desired outcome"),
@@ -17,7 +15,7 @@ for _name, _meaning in (
             _name,
             kind="FAIRNESS",
             required=("protected", "target"),
-            optional=("desired_outcome", "features", *_LEARNER),
+            optional=("desired_outcome", "features", *LEARNER_OPTIONS),
             direction="lower is fairer",
             range=Interval(0.0, 1.0),
             meaning=_meaning,

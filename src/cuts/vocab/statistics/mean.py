@@ -13,4 +13,5 @@ def mean(p: Array, v: Array) -> Array:
     >>> mean(np.array([0.5, 0.5]), np.array([0.0, 2.0])).item()
     1.0
     """
-    return (p * v).sum()
+    first = v[0]  # taken off before summing: the mean of a constant is that constant, to the last digit
+    return first + (p * (v - first)).sum()

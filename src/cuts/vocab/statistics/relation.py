@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cuts.vocab.interval import Interval
+from cuts.vocab.interval import Interval, times
 from cuts.vocab.registry import Array, Reach, aggregate, statistic
 from cuts.vocab.statistics.mean import mean
 from cuts.vocab.statistics.spread import deviation
 
 
 def _covariance_reach(r: Reach) -> Interval:
-    most = r.ranges[0].width * r.ranges[1].width / 4
+    most = times(r.ranges[0].width, r.ranges[1].width) / 4
     return Interval(-most, most)
 
 

@@ -1,0 +1,229 @@
+"""Bins chosen from rows.
+
+Numbers: a value holding more than 1 % of the rows has a bin of its own, the rest go to bins of equally many rows;
+program constants are edges; inside a bin values follow the rows. Categories: beyond a limit the rarer ones share bins,
+neighbours in the alphabet together, each drawn as often as it was seen; what was seen hardly ever is not drawn at all
+unless the schema was declared. Nothing here may see private rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import pyarrow.compute as pc
+
+from cuts.data.codec import (
+    CategoryBins,
+    Codec,
+    ColumnBins,
+    Follows,
+    NumericBins,
+    bin_limits,
+    clean_edges,
+    even_edges,
+    even_piece,
+)
+from cuts.data.columns import Category, Numeric
+from cuts.data.conform import conform
+from cuts.data.inside import join_members, join_pieces
+from cuts.data.lattice import after
+from cuts.data.schema import Schema
+from cuts.data.table import Floats, Table
+
+SPIKE = 0.01  # share of rows from which a value has its own bin
+MOST_POINTS = 64  # distinct values a bin remembers one by one
+KNOTS = 33  # quantiles a bin remembers otherwise
+SHARED_BINS = 8  # bins the rarer categories share
+MOST_ROWS = 200_000  # rows looked at, evenly spread over the table
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many categories have bins, and how often a category must be seen to be drawn."""
+
+    categories: int = 64
+    rare: int = 5
+
+
+def fit_codec(
+    table: Table,
+    schema: Schema,
+    cuts: Mapping[str, Iterable[float]] | None = None,
+    sets: Mapping[str, Sequence[frozenset[str]]] | None = None,
+    limits: Limits | None = None,
+) -> Codec:
+    """The codec of a table: bins where its rows are, with `cuts` as edges and no bin across a set of `sets`."""
+    limits = limits or Limits()
+    typed = conform(_spread_rows(table), schema)
+    bins: list[ColumnBins] = []
+    for column in schema.modelled:
+        if isinstance(column, Category):
+            told_apart = list((sets or {}).get(column.name, ()))
+            bins.append(_category_bins(typed, column, told_apart, limits, declared=schema.provenance == "declared"))
+        else:
+            bins.append(_numeric_bins(typed, column, tuple((cuts or {}).get(column.name, ()))))
+    return Codec(schema, tuple(bins), _derived(typed, schema))
+
+
+def _spread_rows(table: Table) -> Table:
+    step = -(-table.rows // MOST_ROWS)
+    return table if step <= 1 else Table(table.arrow.take(np.arange(0, table.rows, step)))
+
+
+# --- numbers
+
+
+def _numeric_bins(typed: Table, column: Numeric, cuts: tuple[float, ...]) -> NumericBins:
+    numbers = typed.numbers(column.name)
+    values = np.sort(numbers[~np.isnan(numbers)])
+    values = values[(values >= column.low) & (values <= column.high)]
+    by_rows = column.binning == "quantile" and isinstance(column.bins, int) and len(values) > 0
+    own = _quantile_edges(values, column) if by_rows else even_edges(column)
+    edges = _without_empty(values, clean_edges(column, (*own, *cuts)), clean_edges(column, cuts) if by_rows else None)
+    pieces = [_pieces(values, column, low, high) for low, high in bin_limits(column, edges)]
+    return NumericBins(column, edges, join_pieces(pieces, column.per_unit))
+
+
+def _quantile_edges(values: Floats, column: Numeric) -> tuple[float, ...]:
+    """Edges around the spikes, and through the other values so that bins hold equally many; `bins` bins in all."""
+    assert isinstance(column.bins, int)
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) <= column.bins:
+        return tuple(float(v) for v in distinct)  # every value its own bin
+    spiky = counts > max(SPIKE * len(values), 1)
+    others_need = max(4, ceil(column.bins * (1.0 - counts[spiky].sum() / len(values))))
+    edges = {float(column.low)}
+    spikes: list[float] = []
+    for spike in distinct[spiky][np.argsort(-counts[spiky], kind="stable")].tolist():
+        wider = edges | {spike, after(spike, column.per_unit)}
+        if len(wider) > column.bins - others_need:
+            break
+        edges, spikes = wider, [*spikes, spike]
+    others = values[~np.isin(values, spikes)]
+    left = column.bins - len(edges) + 1
+    shares = np.arange(1, left) / left
+    through = np.quantile(others, shares, method="inverted_cdf").tolist() if len(others) else []
+    return tuple(sorted({*edges, *through}))
+
+
+def _without_empty(values: Floats, edges: tuple[float, ...], fixed: tuple[float, ...] | None) -> tuple[float, ...]:
+    """The edges without those between two bins no row is in, unless the program asks for them."""
+    if fixed is None:
+        return edges
+    counts = np.histogram(values, [*edges, np.inf])[0]
+    inner = zip(edges[1:], counts, counts[1:], strict=False)
+    return (edges[0], *(edge for edge, left, right in inner if left or right or edge in fixed))
+
+
+def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
+    """What one bin holds: its values one by one when they are few and on a lattice, else stretches of equal weight."""
+    inside = values[np.searchsorted(values, low, "left") : np.searchsorted(values, high, "right")]
+    if len(inside) == 0:
+        return even_piece(column, low, high)
+    lattice = np.rint(inside * column.per_unit) if column.per_unit is not None else inside
+    distinct, counts = np.unique(lattice, return_counts=True)
+    if len(distinct) == 1 or (column.per_unit is not None and len(distinct) <= MOST_POINTS):
+        return distinct, distinct, counts.astype(np.float64)
+    knots = np.quantile(lattice, np.linspace(0, 1, min(KNOTS, len(lattice))), method="inverted_cdf")
+    starts, ends = knots[:-1].copy(), knots[1:].copy()
+    if column.per_unit is not None:  # a stretch ends before the next begins
+        ends[:-1] = np.maximum(ends[:-1] - 1.0, starts[:-1])
+    return starts, ends, np.ones(len(starts))
+
+
+# --- categories
+
+
+def _category_bins(
+    typed: Table, column: Category, sets: list[frozenset[str]], limits: Limits, *, declared: bool
+) -> CategoryBins:
+    counts = category_counts(typed, column)
+    mentioned = frozenset().union(*(s for s in sets if len(s) <= limits.categories))
+    floor = 0 if declared else limits.rare
+    drawn = {c: n for c, n in counts.items() if n >= floor or c in mentioned}
+    if not any(drawn.values()):
+        drawn = dict(counts)  # every value is rare: nothing else could be drawn
+    groups = _groups(column, drawn, counts, sets, limits)
+    place = {category: i for i, category in enumerate(column.categories)}
+    members = []
+    for group in groups:
+        weights = np.array([float(drawn.get(c, 0)) for c in group])
+        members.append((np.array([place[c] for c in group]), weights if weights.any() else np.ones(len(group))))
+    return CategoryBins(column, groups, join_members(members))
+
+
+def category_counts(typed: Table, column: Category) -> dict[str, int]:
+    """How often each category is seen, those never seen included."""
+    found = dict.fromkeys(column.categories, 0)
+    for entry in pc.value_counts(typed.column(column.name)).to_pylist():
+        if entry["values"] in found:
+            found[entry["values"]] = int(entry["counts"])
+    return found
+
+
+def _groups(
+    column: Category, drawn: dict[str, int], counts: dict[str, int], sets: list[frozenset[str]], limits: Limits
+) -> tuple[tuple[str, ...], ...]:
+    """The categories of each bin: alone if frequent, declared or told apart by the program, else with neighbours."""
+    frequent = sorted(drawn, key=lambda c: (-drawn[c], c))
+    if len(column.categories) <= limits.categories and len(drawn) == len(column.categories):
+        return tuple((c,) for c in column.categories)
+    alone = set(frequent[: limits.categories - SHARED_BINS] if len(drawn) > limits.categories else frequent)
+    rest = [c for c in sorted(column.categories) if c not in alone]
+    shared: dict[tuple[bool, ...], list[str]] = {}
+    for category in rest:  # what the program tells apart stays apart
+        shared.setdefault(tuple(category in s for s in sets), []).append(category)
+    groups: list[tuple[str, ...]] = [(c,) for c in column.categories if c in alone]
+    for members in shared.values():
+        groups += _split(members, counts, SHARED_BINS)
+    return _drawable(groups, drawn, sets)
+
+
+def _split(members: list[str], counts: dict[str, int], most: int) -> list[tuple[str, ...]]:
+    """Neighbours together, in at most `most` groups of about equally many rows."""
+    total = sum(counts[m] for m in members) or 1
+    groups: list[list[str]] = [[]]
+    seen = 0
+    for member in members:
+        if groups[-1] and seen >= total * len(groups) / most:
+            groups.append([])
+        groups[-1].append(member)
+        seen += counts[member]
+    return [tuple(group) for group in groups]
+
+
+def _drawable(
+    groups: list[tuple[str, ...]], drawn: dict[str, int], sets: list[frozenset[str]]
+) -> tuple[tuple[str, ...], ...]:
+    """Groups without a drawable member join one that the program does not tell from them, if there is one."""
+    kept = [group for group in groups if any(c in drawn for c in group)]
+    for group in groups:
+        if any(c in drawn for c in group):
+            continue
+        signature = [group[0] in s for s in sets]
+        like = [i for i, other in enumerate(kept) if [other[0] in s for s in sets] == signature]
+        if like:
+            into = min(
+                like, key=lambda i: (len(kept[i]) == 1, drawn.get(kept[i][0], 0))
+            )  # a shared bin, else a small one
+            kept[into] = kept[into] + group
+        else:
+            kept.append(group)
+    return tuple(kept)
+
+
+# --- derived columns
+
+
+def _derived(typed: Table, schema: Schema) -> tuple[Follows, ...]:
+    """The value each derived column takes with each value of the column it follows."""
+    found: list[Follows] = []
+    for name, source in schema.derived:
+        pairs = typed.arrow.select([source, name]).group_by([source, name]).aggregate([])
+        keys = pairs.column(source).cast("string").to_pylist()
+        values = pairs.column(name).to_pylist()
+        found.append((name, source, {k: v for k, v in zip(keys, values, strict=True) if k is not None}))
+    return tuple(found)

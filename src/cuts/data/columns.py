@@ -1,0 +1,176 @@
+"""The kinds of columns: what values they hold, on which lattice, and how they are named in a schema.
+
+A numeric column (`Integer`, `Real`, `Temporal`) is a number of float64: a date counts days since 1970-01-01, a time, a
+timestamp and a duration count seconds. `per_unit` is how many lattice points a unit holds: 1 for whole numbers, 100
+for two decimals, nothing for reals of any precision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from cuts.vocab.interval import Interval
+
+MomentKind = Literal["date", "time", "timestamp", "duration"]
+Binning = Literal["quantile", "uniform"]
+Bins: TypeAlias = int | tuple[float, ...]
+
+DEFAULT_BINS = 32
+LARGEST_WHOLE = 2**53
+LARGEST = 1e300  # beyond, sums of columns overflow
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A column whose values are texts from a list; `ordered` when the list's order means something."""
+
+    name: str
+    categories: tuple[str, ...]
+    ordered: bool = False
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.categories:
+            raise ValueError("it has no categories")
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError("it lists a category twice")
+
+    @property
+    def range(self) -> Interval:
+        """The positions of the categories, which is what they count as in arithmetic."""
+        return Interval(0.0, float(len(self.categories) - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A column of whole numbers from `low` to `high`."""
+
+    name: str
+    low: int
+    high: int
+    bins: Bins = DEFAULT_BINS
+    missing: bool = False
+    binning: Binning = "quantile"
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.low, self.high, self.bins)
+        if max(abs(self.low), abs(self.high)) > LARGEST_WHOLE:
+            raise ValueError("whole numbers beyond 2^53 cannot be told apart; declare the column `id` or `category`")
+
+    @property
+    def range(self) -> Interval:
+        """From the lowest to the highest value."""
+        return Interval(float(self.low), float(self.high))
+
+    @property
+    def per_unit(self) -> int:
+        """Lattice points in a unit."""
+        return 1
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A column of real numbers from `low` to `high`, with so many decimals, or of any precision."""
+
+    name: str
+    low: float
+    high: float
+    bins: Bins = DEFAULT_BINS
+    missing: bool = False
+    binning: Binning = "quantile"
+    decimals: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.low, self.high, self.bins)
+        if self.decimals is not None and not 1 <= self.decimals <= 15:
+            raise ValueError("`decimals` is from 1 to 15")
+
+    @property
+    def range(self) -> Interval:
+        """From the lowest to the highest value."""
+        return Interval(float(self.low), float(self.high))
+
+    @property
+    def per_unit(self) -> int | None:
+        """Lattice points in a unit, or none."""
+        return None if self.decimals is None else 10**self.decimals
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """A column of dates (days), times, timestamps or durations (seconds, with 0, 3 or 6 decimals)."""
+
+    name: str
+    kind: MomentKind
+    low: float
+    high: float
+    bins: Bins = DEFAULT_BINS
+    missing: bool = False
+    binning: Binning = "quantile"
+    decimals: int = 0
+    zone: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.low, self.high, self.bins)
+
+    @property
+    def range(self) -> Interval:
+        """From the earliest to the latest value."""
+        return Interval(float(self.low), float(self.high))
+
+    @property
+    def per_unit(self) -> int:
+        """Lattice points in a unit."""
+        return int(10**self.decimals)
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A column unique per row: never modelled, made fresh in the same look.
+
+    `pattern` is `uuid`, or a text in which `#` stands for a digit, `A` for an upper-case letter, `a` for a lower-case
+    one, `x` for a hexadecimal digit and `\\` before a sign for that sign; nothing means a whole number. Values are
+    counted through the pattern, from number `start` on.
+    """
+
+    name: str
+    pattern: str | None = None
+    start: int = 1
+    missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """A column without any value."""
+
+    name: str
+    missing: bool = True
+
+
+Numeric: TypeAlias = Integer | Real | Temporal
+Modelled: TypeAlias = Category | Numeric
+Column: TypeAlias = Modelled | Identifier | Empty
+
+
+def size(column: Modelled) -> float:
+    """How many values a column can have.
+
+    >>> size(Integer("age", 17, 90)), size(Real("x", 0.0, 1.0, decimals=2))
+    (74.0, 101.0)
+    """
+    if isinstance(column, Category):
+        return float(len(column.categories))
+    if column.per_unit is not None:
+        return float(round((column.high - column.low) * column.per_unit) + 1)
+    return float("inf") if column.low < column.high else 1.0
+
+
+def _check_numbers(low: float, high: float, bins: Bins) -> None:
+    if not (abs(low) <= LARGEST and abs(high) <= LARGEST and low <= high):
+        raise ValueError(f"there is no range from {low} to {high}")
+    if isinstance(bins, int):
+        if bins < 1:
+            raise ValueError("it needs at least one bin")
+    elif list(bins) != sorted(set(bins)) or any(not low < edge <= high for edge in bins):
+        raise ValueError("its bin edges must rise and lie inside its range")

@@ -1,0 +1,167 @@
+"""Frames in, the same kind of frame out: `take` gives a table and how the frame looked, `give` turns a table back.
+
+pandas (numpy, nullable, Arrow and categorical dtypes, objects of one plain kind), polars (eager and lazy) and Arrow
+(tables, batches, readers, datasets) are known. The index of a pandas frame is not data: a fresh one comes back under
+its name. Neither pandas nor polars is needed until somebody brings such a frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+from narwhals.stable.v2 import dependencies
+
+from cuts.data.pandas_columns import PandasLook, give_column, take_column
+from cuts.data.readable import check_names, check_rows, check_type, not_plain
+from cuts.data.recast import dictionaries_of, plain_values, recast, recast_column
+from cuts.data.table import Table
+
+Library = Literal["arrow", "pandas", "polars", "polars-lazy"]
+_WHERE = "the frame"
+_NESTED = (nw.Object, nw.List, nw.Array, nw.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class FrameForm:
+    """How a frame looked: its library, the Arrow types of its columns, and what only that library knows of them."""
+
+    library: Library
+    schema: pa.Schema
+    dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)  # the categories of dictionary columns
+    dtypes: tuple[Any, ...] = ()  # polars: one dtype a column
+    looks: tuple[PandasLook, ...] = ()  # pandas: dtype, categories and sign for missing, one a column
+    header: Any = None  # pandas: the index of the columns
+    index_name: Any = None  # pandas: the name of the index of the rows
+
+
+def take(frame: Any) -> tuple[Table, FrameForm]:
+    """The table a frame holds, and how the frame looked.
+
+    A lazy frame, a reader and a dataset are read to their end. Raises `CutsError` naming the column that cannot be
+    read, `TypeError` for what is no frame.
+
+    >>> table, form = take(pa.table({"age": pa.array([30, 40], pa.int8())}))
+    >>> give(table, form).schema.types
+    [DataType(int8)]
+    """
+    if isinstance(frame, Table):
+        return take(frame.arrow)
+    if dependencies.is_pandas_dataframe(frame):
+        return _take_pandas(frame)
+    if dependencies.is_polars_lazyframe(frame):
+        return _take_polars(frame.collect(), "polars-lazy")
+    if dependencies.is_polars_dataframe(frame):
+        return _take_polars(frame, "polars")
+    return _take_arrow(_arrow_table(frame))
+
+
+def give(table: Table, form: FrameForm) -> Any:
+    """The table as the kind of frame `form` tells of: same library, names, order and dtypes, any number of rows.
+
+    Columns may be of the canonical types `data/recast.py` lists. Arrow batches, readers and datasets come back as one
+    `pyarrow.Table`.
+
+    >>> _, form = take(pa.table({"paid": [True, False]}))
+    >>> give(Table(pa.table({"paid": ["false", None, "true"]})), form).column("paid").to_pylist()
+    [False, None, True]
+    """
+    match form.library:
+        case "arrow":
+            return recast(table.arrow, form.schema, form.dictionaries)
+        case "pandas":
+            return _give_pandas(table, form)
+        case "polars":
+            return _give_polars(table, form)
+        case "polars-lazy":
+            return _give_polars(table, form).lazy()
+
+
+# --- Arrow
+
+
+def _arrow_table(frame: Any) -> pa.Table:
+    from pyarrow import dataset
+
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, dataset.Dataset | dataset.Scanner):
+        return frame.to_table()
+    if hasattr(frame, "__arrow_c_stream__"):  # readers, and libraries that speak Arrow's protocol, as DuckDB does
+        try:
+            return pa.RecordBatchReader.from_stream(frame).read_all()
+        except pa.ArrowInvalid:  # a single column
+            pass
+    raise TypeError(f"{type(frame).__name__} is no frame: give a pandas, polars or Arrow table, or the path of a file")
+
+
+def _take_arrow(arrow: pa.Table) -> tuple[Table, FrameForm]:
+    check_names(arrow.column_names, _WHERE)
+    check_rows(arrow.num_rows, _WHERE)
+    for column in arrow.schema:
+        check_type(column.name, column.type, _WHERE)
+    return Table(arrow), FrameForm("arrow", arrow.schema, dictionaries_of(arrow))
+
+
+# --- pandas
+
+
+def _take_pandas(frame: Any) -> tuple[Table, FrameForm]:
+    names = frame.columns.tolist()
+    check_names(names, _WHERE)
+    check_rows(len(frame), _WHERE)
+    taken = [take_column(frame[name], name) for name in names]
+    arrow = pa.Table.from_arrays([array for array, _ in taken], names=names)
+    looks = tuple(look for _, look in taken)
+    form = FrameForm("pandas", arrow.schema, looks=looks, header=frame.columns, index_name=frame.index.name)
+    return Table(arrow), form
+
+
+def _give_pandas(table: Table, form: FrameForm) -> Any:
+    pandas = import_module("pandas")
+    columns = {
+        place: give_column(_typed(table, column, look), look)
+        for place, (column, look) in enumerate(zip(form.schema, form.looks, strict=True))
+    }
+    frame = pandas.DataFrame(columns, index=pandas.RangeIndex(table.rows, name=form.index_name))
+    frame.columns = form.header
+    return frame
+
+
+def _typed(table: Table, column: pa.Field, look: PandasLook) -> pa.ChunkedArray:
+    return recast_column(table.column(column.name), column.type, look.labels)
+
+
+# --- polars
+
+
+def _take_polars(frame: Any, library: Library) -> tuple[Table, FrameForm]:
+    check_names(frame.columns, _WHERE)
+    check_rows(frame.height, _WHERE)
+    for name, dtype in nw.from_native(frame).schema.items():
+        if isinstance(dtype, _NESTED):
+            raise not_plain(name, f"is of dtype {dtype}", _WHERE)
+    arrays = [_polars_column(frame.get_column(name)) for name in frame.columns]
+    arrow = pa.Table.from_arrays(arrays, names=frame.columns)
+    return Table(arrow), FrameForm(library, arrow.schema, dictionaries_of(arrow), dtypes=tuple(frame.dtypes))
+
+
+def _polars_column(series: Any) -> pa.Array:
+    try:
+        return series.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError):
+        raise not_plain(series.name, f"is of dtype {series.dtype}, which Arrow does not have", _WHERE) from None
+
+
+def _give_polars(table: Table, form: FrameForm) -> Any:
+    polars = import_module("polars")
+    arrow = recast(table.arrow, form.schema, form.dictionaries)
+    plain = [plain_values(column) for column in arrow.columns]  # polars makes its own categories, by its dtypes
+    frame = polars.from_arrow(pa.Table.from_arrays(plain, names=arrow.column_names))
+    return frame.cast(dict(zip(arrow.column_names, form.dtypes, strict=True)))

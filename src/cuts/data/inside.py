@@ -1,0 +1,93 @@
+"""What the bins of a column hold: the values a code can be decoded to, and how often.
+
+A numeric bin is made of pieces: points, or stretches on which values are even; on a lattice a stretch is its lattice
+points, otherwise all numbers between its ends. A bin of a category column is made of its members. The draw and the
+moments are of the same distribution, so statistics computed from codes are those of the decoded values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuts.data.table import Floats, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """The pieces of all bins of a numeric column, in order of bins.
+
+    `low` and `high` are numbers, or lattice numbers `k` when `per_unit` is given; `owner` is the bin of a piece and
+    `until` its bin plus the share of the bin's rows in this piece and the ones before it.
+    """
+
+    low: Floats
+    high: Floats
+    owner: IntArray
+    until: Floats
+    per_unit: int | None
+
+    def draw(self, codes: IntArray, rng: np.random.Generator) -> Floats:
+        """A value for every code."""
+        piece = np.searchsorted(self.until, codes + rng.random(len(codes)), side="right")
+        piece = np.minimum(piece, len(self.until) - 1)
+        share = rng.random(len(codes))
+        low, high = self.low[piece], self.high[piece]
+        if self.per_unit is None:
+            return np.clip(low + share * (high - low), low, high)
+        return np.minimum(low + np.floor(share * (high - low + 1.0)), high) / self.per_unit
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Mean and mean square of every bin's values."""
+        weight = np.diff(self.until, prepend=0.0)
+        weight[1:] = np.where(self.owner[1:] != self.owner[:-1], self.until[1:] - self.owner[1:], weight[1:])
+        unit = 1.0 if self.per_unit is None else float(self.per_unit)
+        first = (self.low + self.high) / 2
+        if self.per_unit is None:
+            second = (self.low**2 + self.low * self.high + self.high**2) / 3
+        else:
+            count = self.high - self.low + 1.0
+            second = first**2 + (count**2 - 1.0) / 12.0  # the variance of `count` neighbours
+        bins = int(self.owner[-1]) + 1
+        mean: Floats = np.bincount(self.owner, weight * first / unit, minlength=bins).astype(np.float64)
+        square: Floats = np.bincount(self.owner, weight * second / unit**2, minlength=bins).astype(np.float64)
+        return mean, square
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """The members of all bins of a category column; `until` as in `Pieces`."""
+
+    places: IntArray  # positions in the column's categories
+    owner: IntArray
+    until: Floats
+
+    def draw(self, codes: IntArray, rng: np.random.Generator) -> IntArray:
+        """A category's position for every code."""
+        found = np.searchsorted(self.until, codes + rng.random(len(codes)), side="right")
+        return self.places[np.minimum(found, len(self.until) - 1)]
+
+
+def join_pieces(bins: list[tuple[Floats, Floats, Floats]], per_unit: int | None) -> Pieces:
+    """The pieces of a column from those of each bin: their ends and their weights."""
+    low, high, weights = (np.concatenate([b[i] for b in bins]) for i in range(3))
+    owner = np.repeat(np.arange(len(bins)), [len(b[0]) for b in bins])
+    return Pieces(low, high, owner, _until(owner, weights, len(bins)), per_unit)
+
+
+def join_members(bins: list[tuple[IntArray, Floats]]) -> Members:
+    """The members of a column from those of each bin: their positions and their weights."""
+    places, weights = (np.concatenate([b[i] for b in bins]) for i in range(2))
+    owner = np.repeat(np.arange(len(bins)), [len(b[0]) for b in bins])
+    return Members(places.astype(np.int64), owner, _until(owner, weights, len(bins)))
+
+
+def _until(owner: IntArray, weights: Floats, bins: int) -> Floats:
+    totals = np.bincount(owner, weights, minlength=bins)
+    running = np.cumsum(weights)
+    before = np.concatenate([[0.0], np.cumsum(totals)])[owner]
+    until: Floats = owner + np.minimum((running - before) / totals[owner], 1.0)
+    ends = np.flatnonzero(np.diff(owner, append=bins) != 0)
+    until[ends] = owner[ends] + 1.0  # the last piece of a bin ends it exactly
+    return until

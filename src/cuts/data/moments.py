@@ -1,0 +1,59 @@
+"""Dates, times, timestamps and durations as numbers: days for dates, seconds for the rest."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+from cuts.data.columns import MomentKind
+
+_EPOCH = dt.date(1970, 1, 1)
+_DURATION = re.compile(
+    r"(?P<amount>-?\d+(?:\.\d+)?)\s*(?P<unit>days?|d|hours?|h|minutes?|min|m|seconds?|s)?", re.IGNORECASE
+)
+_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+
+
+def parse_moment(kind: MomentKind, text: str) -> float | None:
+    """The number a text means for a column of that kind, or nothing when it means none.
+
+    >>> parse_moment("date", "1970-01-11"), parse_moment("time", "01:00"), parse_moment("duration", "2 days")
+    (10.0, 3600.0, 172800.0)
+    """
+    try:
+        match kind:
+            case "date":
+                return float((dt.date.fromisoformat(text) - _EPOCH).days)
+            case "time":
+                return _seconds(dt.time.fromisoformat(text))
+            case "timestamp":
+                moment = dt.datetime.fromisoformat(text)
+                aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
+                return round((aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(microseconds=1)) / 1e6
+            case "duration":
+                found = _DURATION.fullmatch(text.strip())
+                unit = (found["unit"] or "s")[0].lower() if found else ""
+                return float(found["amount"]) * _UNITS[unit] if found else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def show_moment(kind: MomentKind, value: float) -> str:
+    """The number of a column of that kind as people write it.
+
+    >>> show_moment("date", 10.0), show_moment("timestamp", 3600.0), show_moment("duration", 90.5)
+    ('1970-01-11', '1970-01-01T01:00:00', '90.5 s')
+    """
+    match kind:
+        case "date":
+            return (_EPOCH + dt.timedelta(days=value)).isoformat()
+        case "time":
+            return (dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value)).time().isoformat()
+        case "timestamp":
+            return (dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value)).isoformat()
+        case "duration":
+            return f"{value:g} s"
+
+
+def _seconds(time: dt.time) -> float:
+    return time.hour * 3600.0 + time.minute * 60.0 + time.second + time.microsecond / 1e6

@@ -1,0 +1,113 @@
+"""One column of a pandas frame as an Arrow array, and an Arrow array as a column of the dtype it had.
+
+pandas is only imported here when somebody brings or wants a pandas frame.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cuts.data.readable import check_type, not_plain
+from cuts.data.recast import recast_column
+from cuts.text.diagnostic import CutsError
+
+# Values Arrow can hold in one column; a datetime is also a date and a bool also a number, so the first family wins.
+_FAMILIES: tuple[tuple[type, ...], ...] = (
+    (str,),
+    (bool, np.bool_),
+    (int, float, np.integer, np.floating),
+    (Decimal,),
+    (dt.datetime,),
+    (dt.date,),
+    (dt.time,),
+    (dt.timedelta,),
+    (bytes,),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PandasLook:
+    """What a column was in pandas: its dtype, the labels of its categories in their order, its sign for missing."""
+
+    dtype: Any
+    labels: pa.Array | None = None
+    absent: Any = None  # of an object column: None, nan, NA or NaT
+
+
+def take_column(series: Any, name: str) -> tuple[pa.Array, PandasLook]:
+    """The column as Arrow holds it, and its look; `CutsError` if it holds no plain values."""
+    pandas = import_module("pandas")
+    if isinstance(series.dtype, pandas.CategoricalDtype):
+        labels = _labels(series.cat.categories, name)
+        codes = series.cat.codes.to_numpy()
+        coded = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), labels, ordered=series.cat.ordered)
+        return coded, PandasLook(series.dtype, labels)
+    absent = _check_objects(series, name) if series.dtype == object else None
+    array = _arrow(series, name)
+    return array, PandasLook(series.dtype, None, absent)
+
+
+def give_column(values: pa.ChunkedArray, look: PandasLook) -> Any:
+    """The values, already of the Arrow type they had, as an array a pandas frame takes without changing it."""
+    if look.labels is not None:
+        codes = pc.index_in(recast_column(values, look.labels.type), value_set=look.labels).fill_null(-1)
+        return import_module("pandas").Categorical.from_codes(np.asarray(codes), dtype=look.dtype)
+    if look.dtype == object:
+        return _objects(values.to_pylist(), look.absent)
+    if hasattr(look.dtype, "__from_arrow__"):
+        return look.dtype.__from_arrow__(values)
+    return np.array(values.to_numpy(), dtype=look.dtype)  # a copy: Arrow's own memory is read-only
+
+
+def _labels(categories: Any, name: str) -> pa.Array:
+    """The categories as Arrow values, or as texts where Arrow has none such: the intervals of `pandas.cut`."""
+    try:
+        return take_column(categories.to_series(), name)[0]
+    except CutsError:
+        texts = [str(category) for category in categories]
+        if len(set(texts)) < len(texts):
+            raise
+        return pa.array(texts, pa.string())
+
+
+def _check_objects(series: Any, name: str) -> Any:
+    """What stands for missing in an object column; `CutsError` unless all values are of one plain family."""
+    missing = series.isna().to_numpy()
+    kinds = set(map(type, series.to_numpy()[~missing]))
+    families = {_family(kind) for kind in kinds}
+    if None in families:
+        raise not_plain(name, f"holds Python objects ({_named(kinds)})", "the frame")
+    if len(families) > 1:
+        raise not_plain(name, f"mixes kinds of values ({_named(kinds)})", "the frame")
+    return series.to_numpy()[missing.argmax()] if missing.any() else None
+
+
+def _family(kind: type) -> int | None:
+    return next((place for place, family in enumerate(_FAMILIES) if issubclass(kind, family)), None)
+
+
+def _named(kinds: set[type]) -> str:
+    return ", ".join(sorted(kind.__name__ for kind in kinds))
+
+
+def _arrow(series: Any, name: str) -> pa.Array:
+    try:
+        array = pa.array(series, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a message could quote a value
+        raise not_plain(name, f"of dtype {series.dtype} holds values that are no table values", "the frame") from None
+    check_type(name, array.type, "the frame")
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _objects(values: list[Any], absent: Any) -> Any:
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = [absent if value is None else value for value in values]
+    return objects

@@ -1,0 +1,66 @@
+"""Numbers of a column as Arrow arrays of its own type, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cuts.data.columns import Integer, Numeric, Temporal
+from cuts.data.table import Bools, Floats
+
+_MICRO = 1_000_000
+_PER_SECOND = {"s": 1, "ms": 1_000, "us": _MICRO, "ns": 1_000 * _MICRO}
+
+
+def as_arrow(numbers: Floats, column: Numeric, missing: Bools) -> pa.Array:
+    """The column's values as its own Arrow type: int64, float64, date32, time64, timestamp or duration."""
+    if isinstance(column, Integer):
+        return pa.array(np.rint(numbers).astype(np.int64), mask=missing)
+    if not isinstance(column, Temporal):
+        return pa.array(numbers, mask=missing)
+    if column.kind == "date":
+        return pa.array(np.rint(numbers).astype(np.int32), pa.int32(), mask=missing).cast(pa.date32())
+    micros = pa.array(np.rint(numbers * _MICRO).astype(np.int64), mask=missing)
+    return micros.cast(_arrow_type(column))
+
+
+def as_numbers(values: pa.Array) -> pa.Array | None:
+    """The numbers of a numeric, temporal or text column as float64; nothing if it cannot be read so.
+
+    Dates count days, times, timestamps and durations seconds; below a microsecond is cut off.
+    """
+    kind = values.type
+    if pa.types.is_date(kind):
+        return values.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+        wide = values.cast(pa.time64("us")) if pa.types.is_time32(kind) else values
+        per_second = _PER_SECOND[wide.type.unit]
+        units = wide.cast(pa.int64())
+        if per_second > _MICRO:
+            units = pc.divide(pc.subtract(units, pc.cast(0, pa.int64())), per_second // _MICRO)
+            per_second = _MICRO
+        return pc.divide(units.cast(pa.float64(), safe=False), float(per_second))
+    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if (
+        not numeric
+        and not pa.types.is_string(kind)
+        and not pa.types.is_large_string(kind)
+        and not pa.types.is_null(kind)
+    ):
+        return None
+    try:
+        numbers = values.cast(pa.float64(), safe=False)
+    except pa.ArrowInvalid:
+        return None
+    return pc.if_else(pc.is_nan(numbers), None, numbers)
+
+
+def _arrow_type(column: Temporal) -> pa.DataType:
+    match column.kind:
+        case "time":
+            return pa.time64("us")
+        case "duration":
+            return pa.duration("us")
+        case _:
+            return pa.timestamp("us", column.zone)

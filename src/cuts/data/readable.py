@@ -1,0 +1,52 @@
+"""What a table must be to be read at all: columns with names and plain values, and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from cuts.text.diagnostic import CutsError, usage_error
+
+
+def check_names(names: Sequence[object], where: str) -> None:
+    """Raise unless every column has a text for a name, and its own."""
+    if not names:
+        raise unreadable(f"{where} has no columns", "give a table with at least one column")
+    for position, name in enumerate(names, start=1):
+        if not isinstance(name, str):
+            raise unreadable(
+                f"{where} has a column named {name!r}, which is not a text",
+                "name the columns with texts, in pandas by `frame.columns = frame.columns.map(str)`",
+            )
+        if not name:
+            raise unreadable(f"{where}: column {position} has no name", "give every column a name")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise unreadable(f"{where} has two columns named `{duplicate}`", "rename one of them")
+
+
+def check_type(name: str, kind: pa.DataType, where: str) -> None:
+    """Raise unless a column of this Arrow type holds one plain value per row."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if isinstance(plain, pa.BaseExtensionType) or pa.types.is_nested(plain) or pa.types.is_run_end_encoded(plain):
+        raise not_plain(name, f"is of type {kind}", where)
+
+
+def check_rows(rows: int, where: str) -> None:
+    """Raise unless there are rows."""
+    if rows == 0:
+        raise unreadable(f"{where} has no rows", "give a table with at least one row")
+
+
+def unreadable(title: str, help: str | None = None) -> CutsError:
+    """A table that cannot be read, and what to do."""
+    return usage_error("unreadable-table", title, help)
+
+
+def not_plain(name: str, what: str, where: str) -> CutsError:
+    """A column whose values are no numbers, texts, truth values or moments."""
+    return unreadable(
+        f"{where}: the column `{name}` {what}",
+        f"drop `{name}`, or turn it into numbers, texts, dates or true and false first",
+    )

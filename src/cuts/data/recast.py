@@ -1,0 +1,102 @@
+"""Columns of canonical types brought back to the Arrow types they came with.
+
+Canonical are texts for categories, int64 and float64 for numbers, date32, time64, timestamp and duration for moments,
+and null for a column without values. Numbers are rounded to what the type holds; a NaN is missing where the type has
+none. A value the type cannot hold at all is an `ArrowInvalid`: whoever made the values is at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def recast(table: pa.Table, schema: pa.Schema, dictionaries: Mapping[str, pa.Array]) -> pa.Table:
+    """The schema's columns of the table, in its order and of its types; `dictionaries` as `dictionaries_of` gives.
+
+    >>> recast(pa.table({"a": ["true", "false"]}), pa.schema({"a": pa.bool_()}), {}).column("a").to_pylist()
+    [True, False]
+    """
+    columns = [recast_column(table.column(field.name), field.type, dictionaries.get(field.name)) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def dictionaries_of(table: pa.Table) -> dict[str, pa.Array]:
+    """The categories of every dictionary column, in their order."""
+    coded = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
+    if not coded:
+        return {}
+    unified = table.select(coded).unify_dictionaries()
+    return {name: unified.column(name).chunk(0).dictionary for name in coded if unified.column(name).num_chunks}
+
+
+def recast_column(values: pa.ChunkedArray, kind: pa.DataType, dictionary: pa.Array | None = None) -> pa.ChunkedArray:
+    """The values as `kind`; for a dictionary type coded by `dictionary`, or in order of appearance without one."""
+    if values.type == kind:
+        return values
+    if pa.types.is_null(values.type):
+        return pa.chunked_array([pa.nulls(len(values), kind)])
+    plain = plain_values(values)
+    if pa.types.is_dictionary(kind):
+        return _coded(plain, kind, dictionary)
+    if pa.types.is_floating(plain.type) and not pa.types.is_floating(kind):
+        plain = pc.if_else(pc.is_nan(plain), None, plain)
+    if pa.types.is_integer(kind):
+        return (pc.round(plain) if pa.types.is_floating(plain.type) else plain).cast(kind)
+    if pa.types.is_decimal(kind):
+        return _as_decimals(plain, kind)
+    if pa.types.is_float16(kind):
+        return plain.cast(pa.float64(), safe=False).cast(kind, safe=False)
+    if pa.types.is_temporal(kind) and is_text(plain.type):
+        return _from_texts(plain, kind)
+    return plain.cast(kind, safe=False)
+
+
+def plain_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values without a dictionary, and texts in a layout Arrow computes with."""
+    if pa.types.is_dictionary(values.type):
+        return plain_values(values.cast(values.type.value_type))
+    return values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds texts, in any of Arrow's layouts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _coded(values: pa.ChunkedArray, kind: pa.DictionaryType, dictionary: pa.Array | None) -> pa.ChunkedArray:
+    wanted = pa.string() if pa.types.is_string_view(kind.value_type) else kind.value_type
+    typed = recast_column(values, wanted)
+    known = pc.unique(typed.drop_null()) if dictionary is None else dictionary.cast(wanted)
+    codes = pc.index_in(typed, value_set=known).combine_chunks().cast(kind.index_type)
+    coded = pa.DictionaryArray.from_arrays(codes, known.cast(kind.value_type), ordered=kind.ordered)
+    return pa.chunked_array([coded])
+
+
+def _as_decimals(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_floating(values.type):
+        return pc.round(values.cast(pa.float64()), kind.scale).cast(kind)
+    if is_text(values.type):
+        return values.cast(kind)
+    # A whole number needs room for all its digits before it is known to fit.
+    return values.cast(pa.decimal256(76, kind.scale)).cast(kind)
+
+
+def _from_texts(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_duration(kind):  # Arrow writes a duration as its count of units
+        return texts.cast(pa.int64()).cast(kind)
+    if pa.types.is_time(kind):  # Arrow reads times only as part of a timestamp
+        return times_from(texts).cast(kind, safe=False)
+    return texts.cast(kind)
+
+
+def times_from(texts: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Texts such as 10:30 or 10:30:05.5 as time64 of nanoseconds."""
+    day = pa.scalar("1970-01-01 ", texts.type)
+    return (
+        pc.binary_join_element_wise(day, texts, pa.scalar("", texts.type))
+        .cast(pa.timestamp("ns"))
+        .cast(pa.time64("ns"))
+    )

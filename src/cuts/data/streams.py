@@ -1,0 +1,133 @@
+"""The bytes of a table file: which kind and compression its name tells, opened for reading, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from cuts.data.readable import unreadable
+from cuts.text.diagnostic import usage_error
+from cuts.text.files import unwritable
+
+Kind = Literal["csv", "parquet", "feather", "jsonl"]
+Compression = Literal["gz", "zst"]
+
+ENDINGS = "tables are .csv, .tsv, .parquet, .feather, .arrow or .jsonl files, also with .gz or .zst at the end"
+_KINDS: dict[str, Kind] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+_COMPRESSIONS: dict[str, Compression] = {".gz": "gz", ".zst": "zst"}
+_CODECS = {None: None, "gz": "gzip", "zst": "zstd"}
+
+
+def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
+    """The kind and compression the file's ending tells, or nothing for an ending of no table.
+
+    >>> kind_of(Path("visits.TSV.gz")), kind_of(Path("visits.xlsx"))
+    (('csv', 'gz'), None)
+    """
+    name = path.name.lower()
+    compression = next((found for ending, found in _COMPRESSIONS.items() if name.endswith(ending)), None)
+    stem = name if compression is None else name.rpartition(".")[0]
+    kind = next((found for ending, found in _KINDS.items() if stem.endswith(ending)), None)
+    return None if kind is None else (kind, compression)
+
+
+def check_present(path: Path) -> tuple[Kind, Compression | None]:
+    """The kind and compression of a file that is there and not empty; else a `CutsError`."""
+    if path.is_dir():
+        raise unreadable(f"{path} is a directory", "name the table file in it")
+    if not path.exists():
+        raise unreadable(f"{path} does not exist", "give the path of a table")
+    found = kind_of(path)
+    if found is None:
+        raise unreadable(f"{path} has no known ending", ENDINGS)
+    if path.stat().st_size == 0:
+        raise unreadable(f"{path} is empty", "give a table with a header and rows")
+    return found
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[Any]:
+    """The file's bytes as an Arrow stream, decompressed; whatever the system or Arrow finds wrong is a `CutsError`."""
+    _, compression = kind_of(path) or (None, None)
+    try:
+        with pa.input_stream(str(path), compression=_CODECS[compression]) as stream:
+            yield stream
+    except OSError as error:
+        if error.errno:
+            raise unreadable(f"{path} cannot be read: {os.strerror(error.errno)}") from None
+        raise damaged(path) from None
+
+
+def damaged(path: Path) -> Exception:
+    """A file that is not what its name says, or was cut short."""
+    found = kind_of(path)
+    names = {"gz": "gzip", "zst": "Zstandard"}
+    what = "table" if found is None else names.get(found[1] or "", found[0].capitalize())
+    return unreadable(f"{path} is no {what} file, or a damaged one", "make or copy the file again")
+
+
+@contextmanager
+def whole_or_nothing(path: Path) -> Iterator[Any]:
+    """A stream, compressed as the name tells, whose bytes become the file at the end, or vanish if anything fails."""
+    _, compression = kind_of(path) or (None, None)
+    temporary = _beside(path)
+    try:
+        with pa.output_stream(temporary, compression=_CODECS[compression]) as stream:
+            yield stream
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> tuple[Kind, Compression | None]:
+    """The kind and compression a file of that name gets; a `CutsError` when the ending tells none."""
+    found = kind_of(path)
+    if found is None:
+        raise usage_error("unwritable-file", f"{path} has no known ending", ENDINGS)
+    return found
+
+
+def reason(error: Exception) -> str:
+    """Arrow's message in one short line, without the value it quotes.
+
+    >>> reason(ValueError("Failed to parse: 'Jane Doe' as int64"))
+    'Failed to parse'
+    """
+    return re.split(r"[:'\"\n]", str(error))[0].strip()[:200]
+
+
+def _beside(path: Path) -> str:
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise unwritable(path, error) from None
+    os.close(handle)
+    return temporary
+
+
+def _mode(path: Path) -> int:
+    """The rights of the file that is replaced, or those a new one gets."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask

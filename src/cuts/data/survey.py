@@ -1,0 +1,151 @@
+"""What each column of a table became, and columns that follow from others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from cuts.data.binning import Limits, category_counts, fit_codec
+from cuts.data.codec import CategoryBins
+from cuts.data.conform import conform
+from cuts.data.moments import show_moment
+from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
+from cuts.data.table import IntArray, Table
+from cuts.text.diagnostic import counted, listed
+
+MOST_KEYS = 1_000  # values of a column others may follow from
+ROWS_A_KEY = 5  # rows a value must have on average, so that following is no chance
+FIRST_LOOK = 5_000  # rows that rule most pairs out
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """A column: what it is taken for, its values, the share of missing ones, bins, and what is worth knowing."""
+
+    name: str
+    kind: str
+    values: str
+    missing: float
+    bins: int
+    notes: tuple[str, ...]
+
+
+def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[ColumnFacts, ...]:
+    """The facts of every column of a schema, from the rows of a table."""
+    limits = limits or Limits()
+    codec = fit_codec(table, schema, limits=limits)
+    typed = conform(table, schema)
+    sizes = {bins.column.name: bins for bins in codec.columns}
+    follows = {**dict(find_derived(table, schema)), **dict(schema.derived)}
+    facts = []
+    for column in schema:
+        missing = float(table.missing(column.name).mean())
+        bins = sizes.get(column.name)
+        notes = _notes(column, follows.get(column.name), schema)
+        if isinstance(column, Category) and isinstance(bins, CategoryBins):
+            notes += _category_notes(typed, column, bins, limits, declared=schema.provenance == "declared")
+        facts.append(
+            ColumnFacts(column.name, _kind(column), _values(column), missing, bins.size if bins else 0, tuple(notes))
+        )
+    return tuple(facts)
+
+
+def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
+    """Pairs (column, the earlier column it follows from): each value of the latter goes with one of the former."""
+    columns = list(schema.modelled)
+    head = Table(table.arrow.slice(0, FIRST_LOOK))
+    first, whole = _codes(head, schema, columns), _codes(table, schema, columns)
+    found: list[tuple[str, str]] = []
+    taken: set[str] = set()
+    for column in columns:
+        for source in columns:
+            if source is column or source.name in taken or not _worth(whole[source.name], whole[column.name]):
+                continue
+            if _follows(first[column.name], first[source.name]) and _follows(whole[column.name], whole[source.name]):
+                mutual = _follows(whole[source.name], whole[column.name])
+                if not mutual or schema.names.index(source.name) < schema.names.index(column.name):
+                    found.append((column.name, source.name))
+                    taken.add(column.name)
+                    break
+    return tuple(found)
+
+
+def _codes(table: Table, schema: Schema, columns: list[Modelled]) -> dict[str, IntArray]:
+    """Each column as small numbers, equal exactly where the values are; missing is one more value."""
+    typed = conform(table, schema)
+    found: dict[str, IntArray] = {}
+    for column in columns:
+        values = typed.column(column.name).combine_chunks()
+        codes = values.dictionary_encode("encode").indices
+        found[column.name] = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return found
+
+
+def _worth(source: IntArray, column: IntArray) -> bool:
+    keys, values = int(source.max()) + 1, int(column.max()) + 1
+    return 1 < values <= keys <= MOST_KEYS and len(source) >= ROWS_A_KEY * keys and keys > 2
+
+
+def _follows(column: IntArray, source: IntArray) -> bool:
+    pairs = np.unique(source * (int(column.max()) + 1) + column)
+    return len(pairs) == len(np.unique(source))
+
+
+def _kind(column: Column) -> str:
+    match column:
+        case Category():
+            return "ordered category" if column.ordered else "category"
+        case Integer():
+            return "integer"
+        case Real():
+            return "real" if column.decimals is None else f"real, {counted(column.decimals, 'decimal')}"
+        case Temporal():
+            return column.kind
+        case Identifier():
+            return "id"
+        case Empty():
+            return "empty"
+        case _:
+            assert_never(column)
+
+
+def _values(column: Column) -> str:
+    match column:
+        case Category():
+            return counted(len(column.categories), "value")
+        case Integer() | Real():
+            return f"{column.low:g} to {column.high:g}"
+        case Temporal():
+            return f"{show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
+        case Identifier():
+            return "made fresh" if column.pattern is None else f"made fresh: {column.pattern}"
+        case Empty():
+            return "none"
+        case _:
+            assert_never(column)
+
+
+def _notes(column: Column, source: str | None, schema: Schema) -> list[str]:
+    notes = []
+    if column.name == schema.label:
+        notes.append("label")
+    if column.name in schema.protected:
+        notes.append("protected")
+    if source is not None and column.name in dict(schema.derived):
+        notes.append(f"follows from {source}, kept exactly")
+    elif source is not None:
+        notes.append(f'follows from {source}: keep it exactly with derived_from = "{source}"')
+    return notes
+
+
+def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: Limits, *, declared: bool) -> list[str]:
+    notes = []
+    shared = sum(len(group) for group in bins.groups if len(group) > 1)
+    if shared:
+        notes.append(f"{counted(shared, 'rarer value')} grouped")
+    rare = [c for c, n in category_counts(typed, column).items() if n < limits.rare]
+    if rare and not declared:
+        notes.append(f"not drawn, seen fewer than {limits.rare} times: {listed(rare, most=3)}")
+    return notes
