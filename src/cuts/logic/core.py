@@ -86,22 +86,48 @@ class Grid:
         return (-inf, *self.sums[variable])
 
 
-def build_grid(preds: Iterable[Pred], schema: Schema, *, coarse: bool = False) -> Grid:
-    """The grid on which `preds` are decided; `coarse` leaves out the schema's own bins."""
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """What predicates tell apart: numbers of columns and of sums of columns, sets of categories."""
+
+    columns: Mapping[str, frozenset[float]]
+    sets: Mapping[str, tuple[frozenset[str], ...]]
+    sums: Mapping[Linear, tuple[float, ...]]
+    above: Mapping[Variable, frozenset[float]]
+
+
+def find_cuts(preds: Iterable[Pred], schema: Schema) -> Cuts:
+    """Where predicates cut the values of a schema; a codec with these cuts decides them exactly."""
     cuts: dict[Variable, set[float]] = {}
     above: dict[Variable, set[float]] = {}
+    sets: dict[str, dict[frozenset[str], None]] = {}
     for pred in preds:
-        for leaf in comparisons(pred):
-            variable = _variable(leaf)
-            per_unit = _per_unit(leaf.form, schema)
-            at, beyond = at_least(leaf.bound, per_unit), after(leaf.bound, per_unit)
+        for leaf in memberships(pred):
+            sets.setdefault(leaf.column, {})[leaf.values] = None
+        for compared in comparisons(pred):
+            variable = _variable(compared)
+            per_unit = _per_unit(compared.form, schema)
+            at, beyond = at_least(compared.bound, per_unit), after(compared.bound, per_unit)
             edges = {">=": {at}, "<": {at}, ">": {beyond}, "<=": {beyond}, "==": {at, beyond}, "!=": {at, beyond}}
-            cuts.setdefault(variable, set()).update(edges[leaf.op])
-            above.setdefault(variable, set()).update(edges[leaf.op] & {beyond} if per_unit is None else set())
-    columns = {variable: edges for variable, edges in cuts.items() if isinstance(variable, str)}
-    sums = {variable: tuple(sorted(edges)) for variable, edges in cuts.items() if not isinstance(variable, str)}
-    codec = build_codec(schema, columns, coarse=coarse)
-    return Grid(codec, sums, {variable: frozenset(edges) for variable, edges in above.items()})
+            cuts.setdefault(variable, set()).update(edges[compared.op])
+            above.setdefault(variable, set()).update(edges[compared.op] & {beyond} if per_unit is None else set())
+    return Cuts(
+        {variable: frozenset(edges) for variable, edges in cuts.items() if isinstance(variable, str)},
+        {column: tuple(found) for column, found in sets.items()},
+        {variable: tuple(sorted(edges)) for variable, edges in cuts.items() if not isinstance(variable, str)},
+        {variable: frozenset(edges) for variable, edges in above.items()},
+    )
+
+
+def build_grid(preds: Iterable[Pred], schema: Schema, *, coarse: bool = False) -> Grid:
+    """The grid on which `preds` are decided, without rows; `coarse` leaves out the schema's own bins."""
+    cuts = find_cuts(preds, schema)
+    return grid_on(build_codec(schema, cuts.columns, coarse=coarse), cuts)
+
+
+def grid_on(codec: Codec, cuts: Cuts) -> Grid:
+    """The grid of a codec that has the cuts."""
+    return Grid(codec, cuts.sums, cuts.above)
 
 
 def lower(pred: Pred, grid: Grid) -> Formula:
@@ -141,19 +167,27 @@ def leaves(formula: Formula) -> Iterator[Leaf]:
 
 def comparisons(pred: Pred) -> Iterator[LinearCompare]:
     """The comparisons of numbers in a predicate."""
+    return (leaf for leaf in _tests(pred) if isinstance(leaf, LinearCompare))
+
+
+def memberships(pred: Pred) -> Iterator[InSet]:
+    """The tests of categories in a predicate."""
+    return (leaf for leaf in _tests(pred) if isinstance(leaf, InSet))
+
+
+def _tests(pred: Pred) -> Iterator[Pred]:
+    """The leaves of a predicate, left to right."""
     match pred:
-        case LinearCompare():
-            yield pred
         case Not(inner):
-            yield from comparisons(inner)
+            yield from _tests(inner)
         case And(parts) | Or(parts):
             for part in parts:
-                yield from comparisons(part)
+                yield from _tests(part)
         case Implies(left, right):
-            yield from comparisons(left)
-            yield from comparisons(right)
-        case Truth() | InSet() | Missing():
-            return
+            yield from _tests(left)
+            yield from _tests(right)
+        case Truth() | InSet() | LinearCompare() | Missing():
+            yield pred
         case _:
             assert_never(pred)
 
