@@ -130,7 +130,7 @@ class Identifier:
     """A column unique per row: never modelled, made fresh in the same look.
 
     `pattern` is `uuid`, or a text in which `#` stands for a digit, `A` for an upper-case letter, `a` for a lower-case
-    one, `x` for a hexadecimal digit and `\\` before a sign for that sign; nothing means a whole number. Values are
+    one, `X` for either of the first two, `x` for a hexadecimal digit and `\\` before a sign for that sign; nothing means a whole number. Values are
     counted through the pattern, from number `start` on.
     """
 

@@ -15,12 +15,8 @@ import pyarrow as pa
 from cuts.data.columns import Identifier
 
 UUID = "uuid"
-_SIGNS = {
-    "#": "0123456789",
-    "A": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-    "a": "abcdefghijklmnopqrstuvwxyz",
-    "x": "0123456789abcdef",
-}
+_DIGITS, _UPPER, _LOWER = "0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
+_SIGNS = {"#": _DIGITS, "A": _UPPER, "a": _LOWER, "x": _DIGITS + "abcdef", "X": _DIGITS + _UPPER}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -61,7 +57,7 @@ def _sign(letters: tuple[str, ...]) -> str:
     distinct = set(letters)
     if len(distinct) == 1:
         (only,) = distinct
-        return "#" if only.isdigit() else f"\\{only}" if only in "#Aax\\?" else only
+        return "#" if only.isdigit() else f"\\{only}" if only in (*_SIGNS, "\\", "?") else only
     return next((sign for sign, members in _SIGNS.items() if distinct <= set(members)), "?")
 
 

@@ -116,7 +116,7 @@ def _values(column: Column) -> str:
         case Category():
             return counted(len(column.categories), "value")
         case Integer() | Real():
-            return f"{column.low:g} to {column.high:g}"
+            return f"{_number(column.low)} to {_number(column.high)}"
         case Temporal():
             return f"{show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
         case Identifier():
@@ -125,6 +125,10 @@ def _values(column: Column) -> str:
             return "none"
         case _:
             assert_never(column)
+
+
+def _number(value: float) -> str:
+    return f"{int(value)}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _notes(column: Column, source: str | None, schema: Schema) -> list[str]:

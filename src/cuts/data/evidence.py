@@ -1,0 +1,100 @@
+"""Which look a column of texts has, found block by block.
+
+Every column has one look, the narrowest that reads every text and shows it again as it was: truth values of one
+spelling, moments of one format, durations, whole numbers, real numbers, else texts. Two rules keep what a number would
+lose: with a leading zero or plus (007, +1), or with a whole number beyond int64, all of the column is text. Where day
+and month cannot be told apart (03/04/2020 throughout), it is text too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from cuts.data import text_moments, text_numbers
+from cuts.data.looks import TRUTHS, Kind, Look, parse
+
+EVERY_KIND: tuple[Kind, ...] = ("truth", "moment", "span", "whole", "real")
+_UNSEEN = 99  # decimals, before any was counted
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The looks all texts of a column so far have, the first being preferred; nothing while there was no text."""
+
+    name: str
+    kinds: tuple[Kind, ...] = EVERY_KIND
+    points: str = "."  # the decimal points to expect
+    looks: tuple[Look, ...] | None = None
+
+
+def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
+    """The evidence after these texts.
+
+    >>> narrow(Evidence("age"), pa.array(["31", "32.5"])).looks
+    (Look(kind='real', style='.', least=0, most=1),)
+    """
+    present = texts.drop_null()
+    if len(present) == 0:
+        return evidence
+    possible = _possible(evidence, present[0].as_py()) if evidence.looks is None else evidence.looks
+    seen = [_seen(look, present) for look in possible]
+    return replace(evidence, looks=tuple(look for look in seen if look is not None))
+
+
+def settle(evidence: Evidence) -> Look:
+    """The look of a column after its last text."""
+    if evidence.looks is None:
+        return Look("empty")
+    formats = tuple(look.style for look in evidence.looks if look.kind == "moment")
+    if not evidence.looks or text_moments.is_ambiguous(formats):
+        return Look("text")
+    best = evidence.looks[0]
+    return replace(best, least=min(best.least, best.most))
+
+
+def misfit(texts: pa.Array, look: Look) -> int | None:
+    """The place of the first text without that look, if any.
+
+    >>> misfit(pa.array(["1", None, "07", "x"]), Look("whole"))
+    2
+    """
+    if _fits(texts, look):
+        return None
+    fitting, failing = 0, len(texts)  # so many texts from the start fit; so many do not
+    while failing - fitting > 1:
+        middle = (fitting + failing) // 2
+        fitting, failing = (middle, failing) if _fits(texts[:middle], look) else (fitting, middle)
+    return fitting
+
+
+def _possible(evidence: Evidence, text: str) -> tuple[Look, ...]:
+    """The looks one text has."""
+    looks = [Look("truth", word) for word in TRUTHS]
+    looks += [Look("moment", format, _UNSEEN) for format in text_moments.formats_of(text, evidence.name)]
+    looks += [Look("span", "", _UNSEEN), Look("whole")]
+    looks += [Look("real", point, _UNSEEN) for point in evidence.points]
+    texts = pa.array([text])
+    return tuple(look for look in looks if look.kind in evidence.kinds and _seen(look, texts) is not None)
+
+
+def _seen(look: Look, texts: pa.Array) -> Look | None:
+    """The look, showing as many decimals as these texts do, or nothing if they have another one."""
+    match look.kind:
+        case "moment" | "span":
+            least, most = text_moments.count_digits(texts)
+        case "real":
+            least, most = text_numbers.count_decimals(texts, look.style)
+        case _:
+            least, most = 0, 0
+    seen = replace(look, least=min(look.least, least), most=max(look.most, most))
+    return seen if _fits(texts, seen) else None
+
+
+def _fits(texts: pa.Array, look: Look) -> bool:
+    try:
+        parse(texts, look)
+    except ValueError:  # Arrow's own is one too
+        return False
+    return True

@@ -1,0 +1,147 @@
+"""How the texts of a column are read as values, and how values are written to look like them.
+
+Which look a column has is decided in `data/evidence.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cuts.data import text_moments, text_numbers
+
+Kind = Literal["empty", "text", "truth", "moment", "span", "whole", "real"]
+
+TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A kind of values and how it is written.
+
+    `style` is the word for true, the format of moments, or the decimal point of real numbers; `least` and `most` are
+    the fewest and the most decimals shown, of a second or of a real number.
+    """
+
+    kind: Kind
+    style: str = ""
+    least: int = 0
+    most: int = 0
+
+    @property
+    def decimals(self) -> int | None:
+        """The number of decimals all the real numbers show, if they show the same one."""
+        uniform = self.kind == "real" and 0 < self.least == self.most <= text_numbers.MOST
+        return self.least if uniform else None
+
+
+def type_of(look: Look) -> pa.DataType:
+    """The Arrow type of the values.
+
+    >>> type_of(Look("moment", "%d.%m.%Y"))
+    DataType(date32[day])
+    """
+    match look.kind:
+        case "empty":
+            return pa.null()
+        case "text":
+            return pa.string()
+        case "truth":
+            return pa.bool_()
+        case "moment":
+            return text_moments.moment_type(look.style, look.most)
+        case "span":
+            return pa.duration(text_moments.unit_of(look.most))
+        case "whole":
+            return pa.int64()
+        case "real":
+            return pa.float64()
+
+
+def look_of(kind: pa.DataType) -> Look | None:
+    """The look of values that never had one, such that they are read back as they were; nothing for bytes and lists."""
+    if pa.types.is_boolean(kind):
+        return Look("truth", "true")
+    if pa.types.is_integer(kind):
+        return Look("whole")
+    if pa.types.is_floating(kind):
+        return Look("real", ".", 1, text_numbers.ANY)
+    if pa.types.is_decimal(kind):
+        return Look("real", ".", max(kind.scale, 0), max(kind.scale, 0))
+    if pa.types.is_temporal(kind):
+        return _moment_look(kind)
+    if pa.types.is_null(kind):
+        return Look("empty")
+    return Look("text") if kind in (pa.string(), pa.large_string(), pa.string_view()) else None
+
+
+def parse(texts: pa.Array, look: Look) -> pa.Array:
+    """The values the texts mean, of the look's type; `ValueError` if one does not have that look."""
+    present = texts.drop_null() if texts.null_count else texts
+    if look.kind == "text":
+        return texts
+    if len(present) == 0:
+        return pa.nulls(len(texts), type_of(look))
+    if look.kind == "empty" or not pc.all(pc.match_substring_regex(present, f"^(?:{_pattern(look)})$")).as_py():
+        raise ValueError("a text of another look")
+    match look.kind:
+        case "truth":
+            return texts.cast(pa.bool_())
+        case "moment":
+            return text_moments.parse_moments(texts, look.style, look.most)
+        case "span":
+            return text_numbers.parse_spans(texts, text_moments.unit_of(look.most))
+        case "whole":
+            return text_numbers.parse_wholes(texts)
+        case _:
+            return text_numbers.parse_reals(texts, look.style)
+
+
+def show(values: pa.Array, look: Look) -> pa.Array:
+    """The values, of the look's type, as texts of that look; missing stays missing.
+
+    >>> show(pa.array([12.5, None]), Look("real", ",", 2, 2)).to_pylist()
+    ['12,50', None]
+    """
+    match look.kind:
+        case "truth":
+            return pc.if_else(values, look.style, TRUTHS[look.style])
+        case "moment":
+            return text_moments.show_moments(values, look.style, look.least, look.most)
+        case "span":
+            return text_numbers.show_spans(values, look.least, look.most)
+        case "real":
+            return text_numbers.show_reals(values, look.style, look.least, look.decimals)
+        case _:
+            return values.cast(pa.string())
+
+
+def _pattern(look: Look) -> str:
+    match look.kind:
+        case "truth":
+            return f"{look.style}|{TRUTHS[look.style]}"
+        case "moment":
+            return text_moments.pattern(look.style)
+        case "span":
+            return text_numbers.SPAN
+        case "whole":
+            return text_numbers.WHOLE
+        case _:
+            return text_numbers.real(look.style)
+
+
+def _moment_look(kind: pa.DataType) -> Look | None:
+    if pa.types.is_date(kind):
+        return Look("moment", "%Y-%m-%d")
+    if pa.types.is_interval(kind):
+        return None
+    digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[kind.unit]
+    if pa.types.is_duration(kind):
+        return Look("span", "", digits, digits)
+    clock = "%H:%M:%S"
+    if pa.types.is_time(kind):
+        return Look("moment", clock, digits, digits)
+    return Look("moment", f"%Y-%m-%d {clock}{'' if kind.tz is None else '%z'}", digits, digits)
