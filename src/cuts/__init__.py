@@ -17,7 +17,8 @@ from cuts.assess.verify import Verdict
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.table import Table, from_frame, read_table
+from cuts.data.sources import from_frame, read_table
+from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.printer import render

@@ -58,11 +58,18 @@ class Split(StrEnum):
 
 ProgramPath = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A .cuts file.", show_default=False)]
 SchemaOption = Annotated[Path | None, typer.Option("--schema", help="A schema, .toml or .json.", show_default=False)]
-DataOption = Annotated[str | None, typer.Option("--data", help="The real table, .csv or .parquet.", show_default=False)]
+DataOption = Annotated[
+    str | None, typer.Option("--data", help="The real table: a file, or `adult`.", show_default=False)
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Fill the placeholder <NAME>.", show_default=False),
 ]
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="A .csv, .parquet, .feather or .jsonl file, or `adult:test`.")
+]
+DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV file, if it is not found.")]
+EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Of a CSV file, if it is not found.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 
 app = typer.Typer(
@@ -186,9 +193,11 @@ def explain(
 @app.command()
 def verify(
     program: ProgramPath,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file, or `adult:test`.")],
+    table: TableArgument,
     schema: SchemaOption = None,
     set_: SetOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Give a verdict for every command of a program on a table.
@@ -196,7 +205,7 @@ def verify(
     Example: cuts verify fair.cuts synthetic.csv
     """
     parsed = pipeline.read_program(program)
-    rows = pipeline.open_table(table)
+    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
     known = pipeline.find_schema(parsed, schema=schema, table=rows)
     outcome = pipeline.verify(parsed, known, rows, values=_values(set_))
     if format is Format.json:
@@ -209,7 +218,7 @@ def verify(
 @app.command("datasets")
 def datasets_command(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Write this one to a file.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .csv or .parquet file.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The file to write.")] = None,
     split: Annotated[Split, typer.Option("--split", help="Which rows.")] = Split.train,
 ) -> None:
     """List the embedded tables, or write one to a file.
@@ -232,7 +241,7 @@ def datasets_command(
 
 @schema_app.command("infer")
 def schema_infer(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],
+    table: TableArgument,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write there instead of stdout.")] = None,
     label: Annotated[str | None, typer.Option("--label", help="The column to predict.")] = None,
     protected: Annotated[list[str] | None, typer.Option("--protected", help="A column to be fair to.")] = None,
@@ -241,13 +250,15 @@ def schema_infer(
     keep_derived: Annotated[
         bool, typer.Option("--keep-derived", help="Keep columns that follow from another one exactly.")
     ] = False,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     format: Annotated[SchemaFormat, typer.Option("--format", help="How to write it.")] = SchemaFormat.toml,
 ) -> None:
     """Write the schema a table follows, to be reviewed and kept.
 
     Example: cuts schema infer people.csv --label salary -o people.toml
     """
-    rows = pipeline.open_table(table)
+    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
     name = Path(table).name.split(".")[0]
     schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drop or (), ids=id_ or ())
     if keep_derived:
@@ -263,17 +274,19 @@ def schema_infer(
 
 @schema_app.command("show")
 def schema_show(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],
+    table: TableArgument,
     schema: SchemaOption = None,
     drop: Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out.")] = None,
     id_: Annotated[list[str] | None, typer.Option("--id", help="A column to make fresh, unique per row.")] = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Show what each column of a table is taken for.
 
     Example: cuts schema show people.csv
     """
-    rows = pipeline.open_table(table)
+    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
     name = Path(table).name.split(".")[0]
     known = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
     facts = survey(rows, known)
@@ -287,7 +300,9 @@ def schema_show(
 @schema_app.command("check")
 def schema_check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A .toml or .json schema.")],
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A .csv or .parquet file.")],
+    table: TableArgument,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Check that a table follows a schema.
@@ -295,7 +310,7 @@ def schema_check(
     Example: cuts schema check people.toml people.csv
     """
     known = read_schema(schema)
-    rows = pipeline.open_table(table)
+    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
     found = check_table(rows, known)
     if format is Format.json:
         _print_json({"ok": exit_code(found) == 0, "diagnostics": diagnostics.as_data(found)})

@@ -17,7 +17,8 @@ from cuts.assess.verify import verify as verify_spec
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.table import Table, from_frame, read_table
+from cuts.data.sources import from_frame, read_table
+from cuts.data.table import Table
 from cuts.lang.binder import bind_all, refused_schema
 from cuts.lang.parser import parse_source
 from cuts.lang.placeholders import fill
@@ -73,13 +74,13 @@ def find_schema(program: Program, *, schema: Path | None = None, table: Table | 
     return infer_schema(rows, Path(program.data).name.split(".")[0])
 
 
-def open_table(where: str) -> Table:
+def open_table(where: str, *, delimiter: str | None = None, encoding: str | None = None) -> Table:
     """The table in a file, or an embedded one as `adult` (its train split), `adult:train` or `adult:test`."""
     name, _, split = where.partition(":")
     embedded = datasets.find(name)
     if embedded is not None and split in ("", "train", "test") and not Path(where).exists():
         return datasets.load(embedded, "test" if split == "test" else "train")
-    return read_table(Path(where))
+    return read_table(where, delimiter=delimiter, encoding=encoding)
 
 
 def check(

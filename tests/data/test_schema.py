@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from cuts import datasets
 from cuts.data.conform import check_table, conform
+from cuts.data.files import save
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema, as_data, fingerprint
 from cuts.data.schema_file import read_schema, render_toml, schema_from
-from cuts.data.table import Table, from_frame, read_table, write_table
+from cuts.data.sources import from_frame, read_table
+from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
 from strategies import schemas, tables
 
@@ -148,7 +150,7 @@ def test_integer_codes_and_booleans_are_read_as_categories() -> None:
 def test_csv_and_parquet_give_the_same_rows_back(tmp_path: Path) -> None:
     table = Table(pa.table({"a b": [1, None, 3], "text": ["x,y", 'say "hi"', None]}))
     for ending in ("csv", "parquet"):
-        write_table(table, tmp_path / f"t.{ending}")
+        save(table, tmp_path / f"t.{ending}")
         assert read_table(tmp_path / f"t.{ending}").arrow.equals(table.arrow)
 
 
@@ -159,8 +161,6 @@ def test_csv_and_parquet_give_the_same_rows_back(tmp_path: Path) -> None:
         ("ragged.csv", b"a,b\n1,2\n3\n"),
         ("twice.csv", b"a,a\n1,2\n"),
         ("header.csv", b"a,b\n"),
-        ("latin.csv", b"a\n\xff\xfe\n"),
-        ("latin_header.csv", b"a\xff,b\n1,2\n"),
         ("broken.parquet", b"PAR1 this is no table"),
         ("notes.txt", b"a,b\n1,2\n"),
     ],

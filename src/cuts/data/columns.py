@@ -130,8 +130,8 @@ class Identifier:
     """A column unique per row: never modelled, made fresh in the same look.
 
     `pattern` is `uuid`, or a text in which `#` stands for a digit, `A` for an upper-case letter, `a` for a lower-case
-    one, `X` for either of the first two, `x` for a hexadecimal digit and `\\` before a sign for that sign; nothing means a whole number. Values are
-    counted through the pattern, from number `start` on.
+    one, `X` for either of the first two, `x` for a hexadecimal digit, and a backslash before a sign for that sign;
+    nothing means a whole number. Values are counted through the pattern, from number `start` on.
     """
 
     name: str

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cuts.data import text_moments, text_numbers
 from cuts.data.looks import TRUTHS, Kind, Look, parse
@@ -39,8 +40,11 @@ def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
     if len(present) == 0:
         return evidence
     possible = _possible(evidence, present[0].as_py()) if evidence.looks is None else evidence.looks
-    seen = [_seen(look, present) for look in possible]
-    return replace(evidence, looks=tuple(look for look in seen if look is not None))
+    seen: list[Look] = []
+    for look in possible:
+        found = replace(look, least=0) if _is_also_real(look, seen, present) else _seen(look, present)
+        seen += [] if found is None else [found]
+    return replace(evidence, looks=tuple(seen))
 
 
 def settle(evidence: Evidence) -> Look:
@@ -77,6 +81,12 @@ def _possible(evidence: Evidence, text: str) -> tuple[Look, ...]:
     looks += [Look("real", point, _UNSEEN) for point in evidence.points]
     texts = pa.array([text])
     return tuple(look for look in looks if look.kind in evidence.kinds and _seen(look, texts) is not None)
+
+
+def _is_also_real(look: Look, seen: list[Look], texts: pa.Array) -> bool:
+    """Whether the texts are whole numbers short enough to be real ones too: then there is nothing more to look at."""
+    is_whole = look.kind == "real" and any(other.kind == "whole" for other in seen)
+    return is_whole and pc.max(pc.utf8_length(texts)).as_py() <= text_numbers.EXACT
 
 
 def _seen(look: Look, texts: pa.Array) -> Look | None:

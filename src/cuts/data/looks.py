@@ -119,6 +119,24 @@ def show(values: pa.Array, look: Look) -> pa.Array:
             return values.cast(pa.string())
 
 
+def described(look: Look) -> str:
+    """The values of that look in words.
+
+    >>> described(Look("moment", "%d.%m.%Y"))
+    'moments written as %d.%m.%Y'
+    """
+    words = {
+        "empty": "no values",
+        "text": "texts",
+        "truth": f"{look.style} and {TRUTHS.get(look.style)}",
+        "moment": f"moments written as {look.style}",
+        "span": "durations",
+        "whole": "whole numbers",
+        "real": "numbers",
+    }
+    return words[look.kind]
+
+
 def _pattern(look: Look) -> str:
     match look.kind:
         case "truth":

@@ -50,3 +50,11 @@ def not_plain(name: str, what: str, where: str) -> CutsError:
         f"{where}: the column `{name}` {what}",
         f"drop `{name}`, or turn it into numbers, texts, dates or true and false first",
     )
+
+
+def undecodable(path: object, line: int, encoding: str) -> CutsError:
+    """Bytes that are no text in the encoding."""
+    return unreadable(
+        f"{path}, line {line}: there are bytes that are no {encoding} text",
+        "save the file as UTF-8, or name its encoding, such as cp1252",
+    )

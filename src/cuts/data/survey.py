@@ -17,7 +17,8 @@ from cuts.text.diagnostic import counted, listed
 
 MOST_KEYS = 1_000  # values of a column others may follow from
 ROWS_A_KEY = 5  # rows a value must have on average, so that following is no chance
-FIRST_LOOK = 5_000  # rows that rule most pairs out
+MOST_COLUMNS = 100  # beyond, comparing all pairs takes too long
+LOOKS = (100, 5_000)  # rows that rule most pairs out
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +54,19 @@ def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[
 
 
 def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Pairs (column, the earlier column it follows from): each value of the latter goes with one of the former."""
+    """Pairs (column, the column it follows from): each value of the latter goes with one value of the former."""
     columns = list(schema.modelled)
-    head = Table(table.arrow.slice(0, FIRST_LOOK))
-    first, whole = _codes(head, schema, columns), _codes(table, schema, columns)
+    if len(columns) > MOST_COLUMNS:
+        return ()
+    whole = _codes(table, schema, columns)
+    looks = [{name: codes[:rows] for name, codes in whole.items()} for rows in LOOKS]
     found: list[tuple[str, str]] = []
     taken: set[str] = set()
     for column in columns:
         for source in columns:
             if source is column or source.name in taken or not _worth(whole[source.name], whole[column.name]):
                 continue
-            if _follows(first[column.name], first[source.name]) and _follows(whole[column.name], whole[source.name]):
+            if all(_follows(look[column.name], look[source.name]) for look in (*looks, whole)):
                 mutual = _follows(whole[source.name], whole[column.name])
                 if not mutual or schema.names.index(source.name) < schema.names.index(column.name):
                     found.append((column.name, source.name))

@@ -95,8 +95,7 @@ def show_moments(values: pa.Array, format: str, least: int, most: int) -> pa.Arr
     if pa.types.is_time(values.type):
         values = values.cast(pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit), safe=False)
     elif pa.types.is_timestamp(values.type):
-        local = pc.local_timestamp(values) if values.type.tz else values
-        values = local.cast(pa.timestamp(unit), safe=False)
+        values = _local(values, _zone(format)).cast(pa.timestamp(unit), safe=False)
     plain = format.replace("%-", "%").replace("%z", "+00:00")
     return _loose(trim_digits(pc.strftime(values, format=plain), least, most), format)
 
@@ -137,6 +136,13 @@ def _zone(format: str) -> str | None:
         return None
     offset = f"{found[2]}:{found[3] or '00'}"
     return "UTC" if found[1] or offset == "+00:00" else offset
+
+
+def _local(values: pa.Array, zone: str | None) -> pa.Array:
+    """What the clocks of the zone show; without one, what the values' own do."""
+    if values.type.tz is None:
+        return values
+    return pc.local_timestamp(values.cast(pa.timestamp(values.type.unit, zone or values.type.tz)))
 
 
 def _as_iso(texts: pa.Array, format: str) -> pa.Array:

@@ -14,6 +14,7 @@ from cuts.data.text_moments import trim_digits
 
 MOST = 15  # decimals a float64 shows again as they were
 ANY = 17  # stands for numbers of any precision
+EXACT = 18  # digits a whole number may have to be read as a real one
 WHOLE = " *(?:0|-?[1-9][0-9]{0,18}) *"
 SPAN = r"(-?[0-9]{1,9}) days \+?([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -21,55 +22,84 @@ _DAY = 86_400
 
 
 def real(point: str) -> str:
-    """The pattern of real numbers with that decimal point; 19 digits and more need it, else they are too exact."""
+    """The pattern of real numbers with that decimal point; without it they have `EXACT` digits at most."""
     whole, dot = "(?:0|[1-9][0-9]*)", f"[{point}]"
-    plain = rf"(?:0|[1-9][0-9]{{0,17}})|{whole}?{dot}[0-9]+|{whole}{dot}"
+    plain = rf"(?:0|[1-9][0-9]{{0,{EXACT - 1}}})|{whole}?{dot}[0-9]+|{whole}{dot}"
     exponent = rf"{whole}(?:{dot}[0-9]*)?[eE][+-]?[0-9]{{1,3}}"
     return rf" *(?:-?(?:{plain}|{exponent}|(?i:inf|infinity))|(?i:nan)) *"
 
 
 def parse_wholes(texts: pa.Array) -> pa.Array:
     """The numbers as int64; `ArrowInvalid` beyond it."""
-    return pc.utf8_trim(texts, characters=" ").cast(pa.int64())
+    return _trimmed(texts).cast(pa.int64())
 
 
 def parse_reals(texts: pa.Array, point: str) -> pa.Array:
     """The numbers as float64."""
-    trimmed = pc.utf8_trim(texts, characters=" ")
+    trimmed = _trimmed(texts)
     return (trimmed if point == "." else pc.replace_substring(trimmed, point, ".")).cast(pa.float64())
 
 
 def count_decimals(texts: pa.Array, point: str) -> tuple[int, int]:
-    """The fewest and the most decimals shown; none to `ANY` as soon as there is an exponent."""
-    shown = pc.utf8_trim(texts, characters=" ")
-    if pc.any(pc.match_substring_regex(shown, "[0-9.,][eE]")).as_py():
+    """The fewest and the most decimals shown: `ANY` and 0 without a number, 0 and `ANY` with an exponent."""
+    if _any(texts, "e") or _any(texts, "E"):
         return 0, ANY
+    shown = _trimmed(texts)
+    if _any(shown, "n") or _any(shown, "N"):  # NaN and infinity
+        shown = shown.filter(pc.match_substring_regex(shown, "[0-9]"))
     at = pc.find_substring(shown, point)
     behind = pc.subtract(pc.subtract(pc.utf8_length(shown), at), 1)
-    finite = pc.match_substring_regex(shown, "[0-9]$|[.,]$")
-    counts = pc.min_max(pc.if_else(finite, pc.if_else(pc.less(at, 0), 0, behind), None)).as_py()
+    counts = pc.min_max(pc.if_else(pc.less(at, 0), 0, behind)).as_py()
     return (ANY, 0) if counts["min"] is None else (counts["min"], counts["max"])
 
 
 def show_reals(values: pa.Array, point: str, least: int, decimals: int | None) -> pa.Array:
     """The shortest texts that mean the numbers, with `least` decimals or more; with exactly `decimals` if given."""
-    exact = decimals if decimals is not None else values.type.scale if pa.types.is_decimal(values.type) else None
-    texts = [None if value is None else _shown(value, least, exact) for value in values.to_pylist()]
-    shown = pa.array(texts, pa.string())
+    exact = values.type.scale if pa.types.is_decimal(values.type) else decimals
+    if exact is None:
+        shown = _shortest(values, least)
+    else:
+        texts = [None if value is None else _fixed(value, exact) for value in values.to_pylist()]
+        shown = pa.array(texts, pa.string())
     return shown if point == "." else pc.replace_substring(shown, ".", point)
 
 
-def _shown(value: float | Decimal, least: int, decimals: int | None) -> str:
-    if not math.isfinite(value):
-        return "NaN" if value != value else "inf" if value > 0 else "-inf"
-    if decimals is not None:
-        return f"{value:.{max(decimals, 0)}f}"
+def _fixed(value: float | Decimal, decimals: int) -> str:
+    return f"{value:.{max(decimals, 0)}f}" if math.isfinite(value) else _unbounded(value)
+
+
+def _shortest(values: pa.Array, least: int) -> pa.Array:
+    """As Arrow shows them, which is fast; what it shows with an exponent, or too short, is shown once more."""
+    texts = values.cast(pa.string())
+    if pa.types.is_float16(values.type) or pa.types.is_float32(values.type):
+        values = texts.cast(pa.float64())  # 0.1 of float32 is shown as 0.1, not as its neighbour in float64
+    short = "|^[^.]*$" if least == 1 else rf"|^[^.]*$|\.[0-9]{{1,{least - 1}}}$" if least else ""
+    wrong = pc.match_substring_regex(texts, f"[en]{short}")
+    again = [_long(value, least) for value in values.filter(wrong).to_pylist() if value is not None]
+    return pc.replace_with_mask(texts, pc.fill_null(wrong, False), pa.array(again, pa.string()))
+
+
+def _long(value: float, least: int) -> str:
     text = repr(value)
+    if not math.isfinite(value):
+        return _unbounded(value)
     if "e" in text:
         return text
     whole, _, behind = text.partition(".")
     behind = behind.rstrip("0").ljust(least, "0")
     return f"{whole}.{behind}" if behind else whole
+
+
+def _unbounded(value: float | Decimal) -> str:
+    return "NaN" if value != value else "inf" if value > 0 else "-inf"
+
+
+def _trimmed(texts: pa.Array) -> pa.Array:
+    return pc.utf8_trim(texts, characters=" ") if _any(texts, " ") else texts
+
+
+def _any(texts: pa.Array, sign: str) -> bool:
+    return bool(pc.any(pc.match_substring(texts, sign)).as_py())
 
 
 def parse_spans(texts: pa.Array, unit: str) -> pa.Array:

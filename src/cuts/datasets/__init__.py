@@ -7,9 +7,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Literal
 
+from cuts.data.files import save
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.table import Table, read_table, write_table
+from cuts.data.sources import read_table
+from cuts.data.table import Table
 
 Split = Literal["train", "test"]
 
@@ -53,5 +55,5 @@ def load(dataset: Dataset, split: Split = "train") -> Table:
 
 
 def export(dataset: Dataset, path: Path, split: Split = "train") -> None:
-    """Write the rows of an embedded table to a `.csv` or `.parquet` file."""
-    write_table(load(dataset, split), path)
+    """Write the rows of an embedded table to a file of the kind its ending tells."""
+    save(load(dataset, split), path)

@@ -1,0 +1,93 @@
+"""Parquet and Feather (Arrow) files in blocks of columns, and columns as such files. Types come with the file.
+
+The unnamed index of a pandas frame, which pandas stores as a column, is not data and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyarrow import ipc
+from pyarrow import parquet as pq
+
+from cuts.data.readable import check_names, check_type
+from cuts.data.streams import ROWS, damaged, kind_of, reading
+
+ArrowKind = Literal["parquet", "feather"]
+
+
+def find_schema(path: Path, kind: ArrowKind) -> pa.Schema:
+    """The names and types of the columns, without a stored index; `CutsError` if a table cannot have them."""
+    with _opened(path, kind) as file:
+        schema = _without_index(file.schema_arrow if kind == "parquet" else file.schema)
+    check_names(schema.names, str(path))
+    for field in schema:
+        check_type(field.name, field.type, str(path))
+    return schema
+
+
+def read_blocks(path: Path, kind: ArrowKind, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of the schema's columns, in flat memory as far as the file's own blocks allow."""
+    with _opened(path, kind) as file:
+        for block in file.iter_batches(batch_size=ROWS) if kind == "parquet" else _stored(file):
+            chosen = block.select(schema.names)
+            yield from (chosen.slice(start, ROWS) for start in range(0, chosen.num_rows, ROWS))
+
+
+def write_parquet(stream: Any, arrow: pa.Table) -> None:
+    """Write the table as Parquet."""
+    pq.write_table(arrow, stream, compression="zstd")
+
+
+def write_feather(stream: Any, arrow: pa.Table) -> None:
+    """Write the table as Feather version 2, which is Arrow's file format."""
+    options = ipc.IpcWriteOptions(compression="lz4", unify_dictionaries=True)
+    with ipc.new_file(stream, arrow.schema, options=options) as writer:
+        writer.write_table(arrow, max_chunksize=ROWS)
+
+
+@contextmanager
+def _opened(path: Path, kind: ArrowKind) -> Iterator[Any]:
+    """The file, open; whatever Arrow finds wrong with it is a `CutsError`."""
+    try:
+        with _random_access(path) as source:
+            yield pq.ParquetFile(source, pre_buffer=False) if kind == "parquet" else _ipc(source)
+    except (pa.ArrowException, OSError):
+        raise damaged(path) from None
+
+
+@contextmanager
+def _random_access(path: Path) -> Iterator[Any]:
+    _, compression = kind_of(path) or (None, None)
+    if compression is None:
+        with pa.OSFile(str(path)) as file:
+            yield file
+    else:
+        with reading(path) as stream:
+            yield pa.BufferReader(stream.read())
+
+
+def _ipc(source: Any) -> Any:
+    """A reader of Arrow's file format, or of its stream format, which is named .arrow too."""
+    is_file = source.read(6) == b"ARROW1"
+    source.seek(0)
+    return ipc.open_file(source) if is_file else ipc.open_stream(source)
+
+
+def _stored(file: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(file, ipc.RecordBatchFileReader):
+        return (file.get_batch(number) for number in range(file.num_record_batches))
+    return iter(file)
+
+
+def _without_index(schema: pa.Schema) -> pa.Schema:
+    kept = [field for field in schema if not re.fullmatch(r"__index_level_\d+__", field.name)]
+    if len(kept) == len(schema):
+        return schema
+    metadata = {key: value for key, value in (schema.metadata or {}).items() if key != b"pandas"}  # it names the index
+    return pa.schema(kept, metadata or None)

@@ -1,0 +1,208 @@
+"""A file of JSON objects, one a line, in blocks of typed columns, and typed columns as such a file.
+
+JSON tells texts, numbers and truth values apart; moments and durations are texts of one look, as in CSV. An absent key
+is a missing value. JSON has no NaN, which is written as null, and no infinity, which is written as `Infinity`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import json as arrow_json
+
+from cuts.data.evidence import Evidence, misfit, narrow, settle
+from cuts.data.looks import Look, described, look_of, parse, show, type_of
+from cuts.data.readable import check_names, check_rows, check_type, undecodable, unreadable
+from cuts.data.streams import ROWS, reading
+from cuts.text.diagnostic import CutsError
+
+_CHUNK = 4 << 20  # bytes
+_TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "numbers", pa.string(): "texts"}
+
+
+def find_looks(path: Path) -> dict[str, Look]:
+    """The look of every column in order of appearance, found in all rows with flat memory."""
+    kinds: dict[str, pa.DataType] = {}
+    found: dict[str, Evidence] = {}
+    rows = 0
+    for lines in _chunks(path):
+        table = _inferred(lines)
+        rows += table.num_rows
+        for name in table.column_names:
+            values = table.column(name).combine_chunks()
+            kinds[name] = _joined(kinds.get(name, pa.null()), values, name, lines)
+            if pa.types.is_string(values.type):
+                found[name] = narrow(found.get(name) or Evidence(name, ("moment", "span")), values)
+    check_rows(rows, str(path))
+    check_names(list(kinds), str(path))
+    return {name: settle(found[name]) if name in found else _plain(kind) for name, kind in kinds.items()}
+
+
+def read_blocks(path: Path, looks: Mapping[str, Look]) -> Iterator[pa.RecordBatch]:
+    """The rows as typed columns; `CutsError` naming line and column if a value has another look than its column."""
+    texts = ("text", "moment", "span")
+    kinds = {name: pa.string() if look.kind in texts else type_of(look) for name, look in looks.items()}
+    for lines in _chunks(path):
+        before = 0
+        for block in _parsed(lines, pa.schema(kinds)).to_batches(max_chunksize=ROWS):
+            typed = [_typed(block.column(name), name, look, lines, before) for name, look in looks.items()]
+            yield pa.record_batch(typed, list(looks))
+            before += block.num_rows
+
+
+def write_rows(stream: Any, table: pa.Table, looks: Mapping[str, Look]) -> None:
+    """Write the columns, each of its look's type, one object a line."""
+    for block in table.to_batches(max_chunksize=ROWS):
+        members = [_members(block.column(name), name, looks[name]) for name in table.column_names]
+        objects = pc.binary_join_element_wise(*members, ",").to_pylist()
+        stream.write("".join(f"{{{each}}}\n" for each in objects).encode())
+
+
+# --- lines
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Some whole lines of a file, and how many come before them."""
+
+    path: Path
+    text: bytes
+    before: int
+
+    def place(self, row: int) -> str:
+        """File and line of a row; blank lines are no rows."""
+        filled = (number for number, line in enumerate(self.text.split(b"\n"), start=1) if line.strip())
+        within = next((number for count, number in enumerate(filled) if count == row), 1)
+        return f"{self.path}, line {self.before + within}"
+
+
+def _chunks(path: Path) -> Iterator[_Lines]:
+    rest, before = b"", 0
+    with reading(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            whole, end, rest = (rest + chunk).rpartition(b"\n")
+            if end:
+                yield _checked(_Lines(path, whole + end, before))
+                before += whole.count(b"\n") + 1
+    if rest.strip():
+        yield _checked(_Lines(path, rest + b"\n", before))
+
+
+def _checked(lines: _Lines) -> _Lines:
+    """The lines without a byte order mark, if they are UTF-8."""
+    text = lines.text if lines.before else lines.text.removeprefix(codecs.BOM_UTF8)
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise undecodable(lines.path, lines.before + text.count(b"\n", 0, error.start) + 1, "UTF-8") from None
+    return _Lines(lines.path, text, lines.before)
+
+
+# --- reading
+
+
+def _inferred(lines: _Lines) -> pa.Table:
+    """The lines with the types JSON has; Arrow takes some texts for timestamps, which are looked at later."""
+    table = _parsed(lines, None)
+    for field in table.schema:
+        check_type(field.name, field.type, str(lines.path))
+    kinds = [(field.name, pa.string() if pa.types.is_timestamp(field.type) else field.type) for field in table.schema]
+    return table if pa.schema(kinds) == table.schema else _parsed(lines, pa.schema(kinds))
+
+
+def _parsed(lines: _Lines, schema: pa.Schema | None) -> pa.Table:
+    if not lines.text.strip():
+        return pa.table({}) if schema is None else schema.empty_table()
+    read = arrow_json.ReadOptions(block_size=len(lines.text) + 1)
+    kinds = arrow_json.ParseOptions(
+        explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "error"
+    )
+    try:
+        return arrow_json.read_json(pa.BufferReader(lines.text), read, kinds)
+    except pa.ArrowInvalid as error:
+        raise _broken(lines, str(error)) from None
+
+
+def _broken(lines: _Lines, message: str) -> CutsError:
+    """What Arrow found wrong, in our words: its own could quote a value."""
+    row = re.search(r"in row (\d+)", message)
+    where = f"{lines.path}, after line {lines.before}" if row is None else lines.place(int(row[1]))
+    column = re.search(r"Column\(/([^)]*)\)", message)
+    if column is not None and "twice" in message:
+        return unreadable(f"{where}: the key `{column[1]}` stands there twice", "keep one of them")
+    if column is not None:
+        return unreadable(f"{where}: `{column[1]}` is of another type than before", "write one type in all lines")
+    if row is not None:
+        return unreadable(f"{where}: this is no JSON object", "write one object a line")
+    return unreadable(f"{where}: a value is of another type than its column", "write one type in all lines")
+
+
+def _joined(before: pa.DataType, values: pa.Array, name: str, lines: _Lines) -> pa.DataType:
+    """The type of a column after these values."""
+    kind = values.type
+    if before == kind or pa.types.is_null(kind):
+        return before
+    if pa.types.is_null(before):
+        return kind
+    if {before, kind} == {pa.int64(), pa.float64()}:
+        return pa.float64()
+    row = int(pc.index(pc.is_valid(values), True).as_py())
+    raise unreadable(
+        f"{lines.place(row)}: `{name}` holds {_TYPES[before]} before and {_TYPES[kind]} here",
+        "write one type in all lines",
+    )
+
+
+def _plain(kind: pa.DataType) -> Look:
+    look = look_of(kind)
+    assert look is not None, kind
+    return look
+
+
+def _typed(values: pa.Array, name: str, look: Look, lines: _Lines, before: int) -> pa.Array:
+    if look.kind not in ("moment", "span"):
+        return values
+    try:
+        return parse(values, look)
+    except ValueError:
+        row = before + (misfit(values, look) or 0)
+    raise unreadable(
+        f"{lines.place(row)}: the column `{name}` holds {described(look)} before, but not here",
+        f"correct the line, or read the whole file first so that `{name}` becomes text",
+    )
+
+
+# --- writing
+
+
+def _members(values: pa.Array, name: str, look: Look) -> pa.Array:
+    """The column's part of every object."""
+    key = json.dumps(name, ensure_ascii=False) + ":"
+    return pc.binary_join_element_wise(key, pc.fill_null(_as_json(values, look), "null"), "")
+
+
+def _as_json(values: pa.Array, look: Look) -> pa.Array:
+    match look.kind:
+        case "text":
+            return _escaped(values.cast(pa.string()))
+        case "moment" | "span":
+            return pc.binary_join_element_wise('"', show(values, look), '"', "")
+        case "real":
+            shown = show(values, look)
+            return pc.replace_substring(pc.if_else(pc.equal(shown, "NaN"), None, shown), "inf", "Infinity")
+        case _:
+            return show(values, look)
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    coded = texts.dictionary_encode()  # every text is escaped once
+    escaped = [json.dumps(text, ensure_ascii=False) for text in coded.dictionary.to_pylist()]
+    return pa.array(escaped, pa.string()).take(coded.indices)

@@ -1,0 +1,30 @@
+"""Any table as a `Table`: a file of a known kind, or a frame of a known library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cuts.data.files import load
+from cuts.data.frames import take
+from cuts.data.table import Table
+
+
+def read_table(
+    path: Path | str, *, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None
+) -> Table:
+    """The table in a CSV, Parquet, Feather or JSON lines file, compressed or not.
+
+    What is not given is found in the file. Raises `CutsError` naming file, line and column of what cannot be read.
+    """
+    return load(path, delimiter=delimiter, quote=quote, encoding=encoding)[0]
+
+
+def from_frame(frame: Any) -> Table:
+    """The table held by a pandas, polars or Arrow frame; a `Table` is itself.
+
+    >>> import pyarrow as pa
+    >>> from_frame(pa.table({"age": [30, 40]})).rows
+    2
+    """
+    return frame if isinstance(frame, Table) else take(frame)[0]
