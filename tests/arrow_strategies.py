@@ -31,6 +31,8 @@ def values(kind: pa.DataType) -> st.SearchStrategy[Any]:
     """Values of an Arrow type."""
     if pa.types.is_dictionary(kind):
         return values(kind.value_type)
+    if pa.types.is_null(kind):
+        return st.none()
     if pa.types.is_boolean(kind):
         return st.booleans()
     if pa.types.is_integer(kind):

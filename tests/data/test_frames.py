@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
-import numpy as np
+import duckdb
 import pandas as pd
 import polars as pl
 import polars.testing
 import pyarrow as pa
 import pyarrow.dataset
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arrow_strategies import arrow_tables, canonical
+from arrow_strategies import MICROS, NAMES, TEXTS, arrow_tables, canonical, values
 from cuts.data.frames import give, take
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
@@ -40,13 +44,6 @@ POLARS_DTYPES = [
 ]
 
 
-def is_nan_free(table: pa.Table) -> bool:
-    """Arrow does not call a NaN equal to itself."""
-    return not any(
-        pa.types.is_floating(column.type) and np.isnan(np.asarray(column.drop_null())).any() for column in table.columns
-    )
-
-
 # --- laws
 
 
@@ -63,3 +60,214 @@ def assert_same_arrow(got: pa.Table, wanted: pa.Table) -> None:
     for name in wanted.column_names:
         assert repr(got.column(name).to_pylist()) == repr(wanted.column(name).to_pylist())
     got.validate(full=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_pandas_frame_comes_back_as_it_was(data: st.DataObject) -> None:
+    frame = data.draw(pandas_frames())
+    table, form = take(frame)
+    assert_same_pandas(give(table, form), frame)
+    assert_same_pandas(give(Table(canonical(table.arrow)), form), frame)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data(), st.booleans())
+def test_a_polars_frame_comes_back_as_it_was(data: st.DataObject, is_lazy: bool) -> None:
+    frame = data.draw(polars_frames())
+    table, form = take(frame.lazy() if is_lazy else frame)
+    for same in (table, Table(canonical(table.arrow))):
+        got = give(same, form)
+        assert isinstance(got, pl.LazyFrame if is_lazy else pl.DataFrame)
+        pl.testing.assert_frame_equal(got.lazy().collect(), frame, check_exact=True)
+
+
+@settings(max_examples=50, deadline=None)
+@given(arrow_tables(ARROW_KINDS, most=3))
+def test_a_pandas_frame_backed_by_arrow_comes_back_as_it_was(arrow: pa.Table) -> None:
+    frame = arrow.to_pandas(types_mapper=pd.ArrowDtype)
+    table, form = take(frame)
+    got = give(table, form)
+    assert list(got.dtypes) == list(frame.dtypes)
+    assert_same_arrow(pa.table([column.array._pa_array for _, column in got.items()], arrow.column_names), arrow)
+
+
+def pandas_columns(rows: int) -> st.SearchStrategy[pd.Series]:
+    def column(cells: st.SearchStrategy[Any], dtype: Any) -> st.SearchStrategy[pd.Series]:
+        return st.lists(cells, min_size=rows, max_size=rows).map(lambda found: pd.Series(found, dtype=dtype))
+
+    def with_missing(cells: st.SearchStrategy[Any], *dtypes: Any) -> list[st.SearchStrategy[pd.Series]]:
+        return [column(each, dtype) for dtype in dtypes for each in (cells, st.none() | cells)]
+
+    small, text = st.integers(0, 100), TEXTS
+    moments = MICROS.map(lambda m: pd.Timestamp(m, unit="us"))
+    spans = MICROS.map(lambda m: pd.Timedelta(m, unit="us"))
+    categories = pd.CategoricalDtype(["b", "a", "c"], ordered=True)
+    return st.one_of(
+        column(small, "int8") | column(st.integers(-(2**63), 2**63 - 1), "int64") | column(small, "uint16"),
+        column(st.floats(width=32), "float32")
+        | column(st.floats() | st.none(), "float64")
+        | column(st.booleans(), "bool"),
+        *with_missing(small, "Int8", "UInt64", "Int64"),
+        *with_missing(st.booleans(), "boolean", object),
+        *with_missing(st.floats(allow_nan=False), "Float64"),
+        *with_missing(text, "str", "string", "string[python]", object, "category"),
+        *with_missing(moments, "datetime64[us]", "datetime64[us, Europe/Berlin]"),
+        *with_missing(spans, "timedelta64[us]"),
+        *with_missing(st.sampled_from(["a", "b"]), categories),
+        *with_missing(small, "category"),
+        *with_missing(st.dates(dt.date(1, 1, 1)), object),
+        *with_missing(st.integers(0, 999).map(lambda n: Decimal(n).scaleb(-2)), object),
+        column(text | st.just(float("nan")), object) | column(text | st.just(pd.NA), object),
+    )
+
+
+@st.composite
+def pandas_frames(draw: st.DrawFn) -> pd.DataFrame:
+    rows = draw(st.integers(1, 6))
+    names = draw(st.lists(NAMES, min_size=1, max_size=5, unique=True))
+    frame = pd.DataFrame(dict(enumerate(draw(pandas_columns(rows)) for _ in names)))
+    frame.columns = pd.Index(names, name=draw(st.sampled_from([None, "kinds"])))
+    frame.index.name = draw(st.sampled_from([None, "row"]))
+    return frame
+
+
+@st.composite
+def polars_frames(draw: st.DrawFn) -> pl.DataFrame:
+    rows = draw(st.integers(1, 6))
+    names = draw(st.lists(NAMES, min_size=1, max_size=5, unique=True))
+    return pl.DataFrame([draw(polars_series(name, rows)) for name in names])
+
+
+@st.composite
+def polars_series(draw: st.DrawFn, name: str, rows: int) -> pl.Series:
+    dtype = draw(st.sampled_from(POLARS_DTYPES))
+    if isinstance(dtype, pl.Enum):
+        cells: st.SearchStrategy[Any] = st.sampled_from(dtype.categories.to_list())
+    else:
+        kind = pl.Series([], dtype=dtype).to_arrow().type
+        cells = values(kind)
+    found = draw(st.lists(st.none() | cells, min_size=rows, max_size=rows))
+    return pl.Series(name, found, dtype=dtype)
+
+
+def assert_same_pandas(got: pd.DataFrame, wanted: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(got, wanted, check_exact=True, check_index_type=True, check_column_type=True)
+    assert isinstance(got.index, pd.RangeIndex)
+    assert got.columns.equals(wanted.columns)
+    for name in wanted.select_dtypes(object):
+        assert repr(got[name].tolist()) == repr(wanted[name].tolist())  # None, nan and NA are told apart
+
+
+# --- examples
+
+
+def test_numbers_of_numpy_stay_what_they_are() -> None:
+    frame = pd.DataFrame({"whole": [1, 2, 3], "gaps": [1.0, None, 3.0]})
+    table, form = take(frame)
+    got = give(Table(table.arrow.set_column(0, "whole", pa.array([5.0, 6.0, 7.0]))), form)
+    assert got["whole"].tolist() == [5, 6, 7]
+    assert list(got.dtypes) == ["int64", "float64"]
+    got.loc[0, "whole"] = 4  # the memory is the frame's own
+
+
+def test_categories_keep_their_list_and_order_whatever_rows_come_back() -> None:
+    frame = pd.DataFrame(
+        {"size": pd.Categorical(["S", "L"], ["S", "M", "L"], ordered=True), "class": pd.cut([1, 9], 3)}
+    )
+    table, form = take(frame)
+    texts = table.column("class").cast(pa.string()).to_pylist()
+    got = give(Table(pa.table({"size": ["L", None, "S"], "class": [texts[1], None, texts[0]]})), form)
+    assert got.dtypes.equals(frame.dtypes)
+    assert got["size"].cat.codes.tolist() == [2, -1, 0]
+    assert got["class"].cat.codes.tolist() == [2, -1, 0]
+
+
+def test_a_column_without_values_keeps_its_dtype() -> None:
+    frame = pl.DataFrame({"a": [None, None], "b": [1, 2]}, schema={"a": pl.Categorical, "b": pl.UInt8})
+    _, form = take(frame)
+    got = give(Table(pa.table({"a": pa.nulls(3), "b": [1, 2, 3]})), form)
+    assert got.schema == frame.schema
+
+
+def test_an_index_is_no_data_but_its_name_stays() -> None:
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="patient"))
+    table, form = take(frame)
+    assert table.names == ("a",)
+    assert give(table, form).index.equals(pd.RangeIndex(2))
+    assert give(table, form).index.name == "patient"
+
+
+def test_columns_come_back_in_their_order() -> None:
+    frame = pl.DataFrame({"a": [1], "b": ["x"]})
+    _, form = take(frame)
+    assert give(Table(pa.table({"b": ["y"], "a": [2]})), form).columns == ["a", "b"]
+
+
+def test_everything_arrow_has_is_a_frame(tmp_path: Path) -> None:
+    arrow = pa.table({"a": pa.array([1, 2], pa.int8())})
+    pyarrow.parquet.write_table(arrow, tmp_path / "a.parquet")
+    relation = duckdb.from_arrow(arrow)
+    frames = [
+        arrow,
+        arrow.to_batches()[0],
+        arrow.to_reader(),
+        pyarrow.dataset.dataset(tmp_path / "a.parquet"),
+        relation,
+    ]
+    for frame in [*frames, Table(arrow)]:
+        table, form = take(frame)
+        assert give(table, form) == arrow
+        assert form.library == "arrow"
+
+
+BAD: list[tuple[Any, str]] = [
+    (pd.DataFrame([[1, 2]], columns=["a", "a"]), "two columns named `a`"),
+    (pa.table([[1], [2]], names=["a", "a"]), "two columns named `a`"),
+    (pd.DataFrame({0: [1]}), "named 0"),
+    (pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])), "not a text"),
+    (pd.DataFrame({"": [1]}), "column 1 has no name"),
+    (pd.DataFrame({"a": [[1], [2]]}), "`a` holds Python objects (list)"),
+    (pd.DataFrame({"a": [{"x": 1}]}), "`a` holds Python objects (dict)"),
+    (pd.DataFrame({"a": [1, "secret"]}, dtype=object), "`a` mixes kinds of values (int, str)"),
+    (pd.DataFrame({"a": [dt.date(2020, 1, 1), dt.datetime(2020, 1, 1)]}, dtype=object), "`a` mixes"),
+    (pd.DataFrame({"a": [2**70]}, dtype=object), "`a` of dtype object"),
+    (pd.DataFrame({"a": ["\ud800"]}, dtype=object), "`a` of dtype object"),
+    (pd.DataFrame({"a": [1j]}), "`a` of dtype complex128"),
+    (pd.DataFrame({"a": pd.period_range("2020", periods=2, freq="M")}), "`a` is of type"),
+    (pl.DataFrame({"a": [[1]]}), "`a` is of dtype List"),
+    (pl.DataFrame({"a": [{"x": 1}]}), "`a` is of dtype Struct"),
+    (pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object)}), "`a` is of dtype Object"),
+    (pl.DataFrame({"a": pl.Series([1], dtype=pl.Int128)}), "`a` is of dtype Int128"),
+    (pa.table({"a": [[1]]}), "`a` is of type list"),
+    (pd.DataFrame({"a": []}), "no rows"),
+    (pd.DataFrame(), "no columns"),
+    (pl.DataFrame(), "no columns"),
+    (pl.LazyFrame({"a": []}), "no rows"),
+    (pa.table({}), "no columns"),
+]
+
+
+@pytest.mark.parametrize(("frame", "title"), BAD, ids=range(len(BAD)))
+def test_a_frame_that_cannot_be_read_is_one_clear_error(frame: Any, title: str) -> None:
+    with pytest.raises(CutsError) as caught:
+        take(frame)
+    (problem,) = caught.value.diagnostics
+    assert problem.code == "unreadable-table"
+    assert title in problem.title
+    assert problem.help is not None
+    assert "secret" not in problem.title + problem.help
+
+
+@pytest.mark.parametrize("thing", [3, "table.csv", [1, 2], {"a": [1]}, pd.Series([1]), pl.Series([1]), None])
+def test_what_is_no_frame_is_a_type_error(thing: object) -> None:
+    with pytest.raises(TypeError, match="is no frame"):
+        take(thing)
+
+
+def test_neither_pandas_nor_polars_is_imported_for_others() -> None:
+    code = (
+        "import sys, pyarrow as pa; from cuts.data.frames import take, give; give(*take(pa.table({'a': [1]})));"
+        "import cuts.data.files; sys.exit(any(name in sys.modules for name in ('pandas', 'polars', 'torch', 'lark')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
