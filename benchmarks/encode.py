@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cuts.data.files import blocks
 
 from cuts.data.binning import fit_codec
 from cuts.data.codec import decode, encode
+from cuts.data.files import blocks
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 

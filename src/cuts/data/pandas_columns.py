@@ -56,12 +56,13 @@ def take_column(series: Any, name: str) -> tuple[pa.Array, PandasLook]:
 
 
 def give_column(values: pa.ChunkedArray, look: PandasLook) -> Any:
-    """The values, already of the Arrow type they had, as an array a pandas frame takes without changing it."""
+    """The values, already of the Arrow type they had, as what a pandas frame takes without changing it."""
     if look.labels is not None:
         codes = pc.index_in(recast_column(values, look.labels.type), value_set=look.labels).fill_null(-1)
         return import_module("pandas").Categorical.from_codes(np.asarray(codes), dtype=look.dtype)
     if look.dtype == object:
-        return _objects(values.to_pylist(), look.absent)
+        objects = [look.absent if value is None else value for value in values.to_pylist()]
+        return import_module("pandas").Series(objects, dtype=object)  # an array would be taken for texts
     if hasattr(look.dtype, "__from_arrow__"):
         return look.dtype.__from_arrow__(values)
     return np.array(values.to_numpy(), dtype=look.dtype)  # a copy: Arrow's own memory is read-only
@@ -105,9 +106,3 @@ def _arrow(series: Any, name: str) -> pa.Array:
         raise not_plain(name, f"of dtype {series.dtype} holds values that are no table values", "the frame") from None
     check_type(name, array.type, "the frame")
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-
-
-def _objects(values: list[Any], absent: Any) -> Any:
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = [absent if value is None else value for value in values]
-    return objects
