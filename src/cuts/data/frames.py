@@ -147,7 +147,7 @@ def _take_polars(frame: Any, library: Library) -> tuple[Table, FrameForm]:
     for name, dtype in nw.from_native(frame).schema.items():
         if isinstance(dtype, _NESTED):
             raise not_plain(name, f"is of dtype {dtype}", _WHERE)
-    arrays = [_polars_column(frame.get_column(name)) for name in frame.columns]
+    arrays = [_polars_column(column) for column in frame.get_columns()]
     arrow = pa.Table.from_arrays(arrays, names=frame.columns)
     return Table(arrow), FrameForm(library, arrow.schema, dictionaries_of(arrow), dtypes=tuple(frame.dtypes))
 
@@ -164,4 +164,7 @@ def _give_polars(table: Table, form: FrameForm) -> Any:
     arrow = recast(table.arrow, form.schema, form.dictionaries)
     plain = [plain_values(column) for column in arrow.columns]  # polars makes its own categories, by its dtypes
     frame = polars.from_arrow(pa.Table.from_arrays(plain, names=arrow.column_names))
-    return frame.cast(dict(zip(arrow.column_names, form.dtypes, strict=True)))
+    # By place, not by name: polars reads a name such as ^a$ as a pattern.
+    return polars.DataFrame(
+        [column.cast(dtype) for column, dtype in zip(frame.get_columns(), form.dtypes, strict=True)]
+    )
