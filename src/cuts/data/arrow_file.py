@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow import parquet as pq
 
-from cuts.data.readable import check_names, check_type
+from cuts.data.readable import check_names, check_type, other_columns
 from cuts.data.streams import ROWS, damaged, kind_of, reading
 
 ArrowKind = Literal["parquet", "feather"]
@@ -33,8 +33,11 @@ def find_schema(path: Path, kind: ArrowKind) -> pa.Schema:
 
 def read_blocks(path: Path, kind: ArrowKind, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of the schema's columns, in flat memory as far as the file's own blocks allow."""
+    if not set(schema.names) <= set(find_schema(path, kind).names):
+        raise other_columns(path)
     with _opened(path, kind) as file:
         for block in file.iter_batches(batch_size=ROWS) if kind == "parquet" else _stored(file):
+            block.validate(full=True)  # computing with damaged buffers would end the process
             chosen = block.select(schema.names)
             yield from (chosen.slice(start, ROWS) for start in range(0, chosen.num_rows, ROWS))
 
@@ -57,8 +60,8 @@ def _opened(path: Path, kind: ArrowKind) -> Iterator[Any]:
     try:
         with _random_access(path) as source:
             yield pq.ParquetFile(source, pre_buffer=False) if kind == "parquet" else _ipc(source)
-    except (pa.ArrowException, OSError):
-        raise damaged(path) from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise damaged(path, error) from None
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.columns import Category, Modelled, Numeric
-from cuts.data.conform import conform, outside_domain, outside_schema, unexpected_missing
+from cuts.data.conform import column_problems, conform
 from cuts.data.identifiers import make_identifiers
 from cuts.data.inside import Members, Pieces, join_members, join_pieces
 from cuts.data.lattice import at_least, before
@@ -94,16 +94,11 @@ def encode(table: Table, codec: Codec) -> Codes:
     codes: Codes = {}
     problems: list[Diagnostic] = []
     for bins in codec.columns:
-        column = bins.column
-        missing, outside = typed.missing(column.name), outside_domain(typed, column)
-        if missing.any() and not column.missing:
-            problems.append(unexpected_missing(column, int(missing.sum()), int(missing.argmax())))
-        elif outside.any():
-            row = int(outside.argmax())
-            value = typed.first([row], [column.name])[0][column.name]
-            problems.append(outside_schema(column, int(outside.sum()), row, value))
-        else:
-            codes[column.name] = np.where(missing, bins.size - 1, bin_of(typed, bins))
+        found = column_problems(typed, bins.column)
+        problems += found
+        if not found:
+            name = bins.column.name
+            codes[name] = np.where(typed.missing(name), bins.size - 1, bin_of(typed, bins))
     if problems:
         raise CutsError(problems)
     return codes

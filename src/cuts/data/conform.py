@@ -54,7 +54,7 @@ def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
         except CutsError as error:
             found += error.diagnostics
             continue
-        found += _check_column(typed, column)
+        found += column_problems(typed, column)
     return tuple(found)
 
 
@@ -74,7 +74,8 @@ def outside_domain(typed: Table, column: Modelled) -> Bools:
     return wrong
 
 
-def _check_column(typed: Table, column: Modelled) -> list[Diagnostic]:
+def column_problems(typed: Table, column: Modelled) -> list[Diagnostic]:
+    """What of a conformed column its schema does not allow: missing values, values outside its domain."""
     found = []
     missing = typed.missing(column.name)
     if missing.any() and not column.missing:

@@ -19,6 +19,7 @@ from cuts.data.streams import reading
 # Commas stand in texts and numbers more often than the others do, so on equal terms they come last.
 DELIMITERS = "\t|;,"
 _HEAD = 100  # rows looked at to find the delimiter
+_NOTHING = (0.0, 1)
 _CHUNK = 1 << 20
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -53,17 +54,27 @@ def header(path: Path, dialect: Dialect) -> tuple[str, ...]:
     names: tuple[str, ...] = ()
     with rows(path, dialect) as found:
         names = next((tuple(cells) for _, cells in found if cells), ())
-    if not any(name.strip() for name in names):
+    if not any(names):
         raise unreadable(f"{path} has no header", "begin the file with a line of column names")
     check_names(names, str(path))
     return names
 
 
+def blank_lines(path: Path, dialect: Dialect) -> int:
+    """How many lines without anything stand before the header."""
+    with rows(path, dialect) as found:
+        return next((line for line, cells in found if cells), 1) - 1
+    return 0
+
+
 @contextmanager
-def rows(path: Path, dialect: Dialect) -> Iterator[Iterator[tuple[int, list[str]]]]:
-    """The rows with the line each begins on, one at a time: exact about lines, but slow."""
-    with reading(path) as stream, suppress(csv.Error):  # a cell too long for this reader ends the rows
-        yield _numbered(_reader(stream, dialect))
+def rows(path: Path, dialect: Dialect, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    """The rows with the line each begins on, one at a time: exact about lines, but slow.
+
+    A cell too long for this reader, or if `strict` a quote out of place, ends the `with` block.
+    """
+    with reading(path) as stream, suppress(csv.Error):
+        yield _numbered(_reader(stream, dialect, strict=strict))
 
 
 def line_of(path: Path, dialect: Dialect, row: int, width: int) -> int | None:
@@ -123,7 +134,7 @@ def _candidates(path: Path, encoding: str | None) -> tuple[str, ...]:
     if encoding is None:
         return ("utf-8", "cp1252", "latin-1") if marked is None else (marked,)
     try:
-        b"".decode(encoding)
+        "a".encode(encoding)
     except LookupError:
         raise unreadable(f"there is no encoding `{encoding}`", "try utf-8, utf-16 or cp1252") from None
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
@@ -171,17 +182,21 @@ def _newline(text: str) -> str:
 
 def _delimiter(path: Path, encoding: str, quote: str) -> str:
     """The delimiter that cuts most of the first rows into as many cells as the header, and into most cells."""
-    scores = {sign: _score(path, Dialect(sign, quote, encoding)) for sign in DELIMITERS}
-    best = max(scores, key=lambda sign: scores[sign])
-    return best if scores[best] > (0.0, 1) else ","
+    for strict in (True, False):  # first those by which every quote stands at the end of a cell
+        scores = {sign: _score(path, Dialect(sign, quote, encoding), strict) for sign in DELIMITERS}
+        best = max(scores, key=lambda sign: scores[sign])
+        if scores[best] != _NOTHING:
+            return best
+    return ","
 
 
-def _score(path: Path, dialect: Dialect) -> tuple[float, int]:
-    with rows(path, dialect) as found:
+def _score(path: Path, dialect: Dialect, strict: bool) -> tuple[float, int]:
+    """The share of rows as wide as the header, and its width; nothing if the header or most rows are not cut at all."""
+    with rows(path, dialect, strict=strict) as found:
         widths = [len(cells) for _, cells in islice(found, _HEAD) if cells]
-        if widths and widths[0] > 1:
-            return Counter(widths)[widths[0]] / len(widths), widths[0]
-    return 0.0, 1
+        if widths and widths[0] > 1 and Counter(widths[1:] or widths).most_common(1)[0][0] > 1:
+            return widths.count(widths[0]) / len(widths), widths[0]
+    return _NOTHING
 
 
 def _check_sign(sign: str | None, what: str) -> None:

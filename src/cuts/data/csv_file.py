@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from cuts.data.csv_dialect import DELIMITERS, Dialect, header, line_of, ragged_row
+from cuts.data.csv_dialect import DELIMITERS, Dialect, blank_lines, header, line_of, ragged_row
 from cuts.data.evidence import Evidence, misfit, narrow, settle
 from cuts.data.looks import Look, described, parse, show
-from cuts.data.readable import unreadable
+from cuts.data.readable import other_columns, unreadable
 from cuts.data.streams import ROWS, reading, reason
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
@@ -39,7 +39,7 @@ def read_blocks(path: Path, dialect: Dialect, looks: Mapping[str, Look]) -> Iter
     """The rows as typed columns; `CutsError` naming line and column if a text has another look than its column."""
     names = list(looks)
     if header(path, dialect) != tuple(names):
-        raise unreadable(f"{path} has other columns than it had", "give the file the columns were read from")
+        raise other_columns(path)
     before = 0
     for block in _text_blocks(path, dialect, names):
         typed = [_typed(path, dialect, block, name, look, before) for name, look in looks.items()]
@@ -50,7 +50,7 @@ def read_blocks(path: Path, dialect: Dialect, looks: Mapping[str, Look]) -> Iter
 def write_rows(stream: Any, table: pa.Table, dialect: Dialect, looks: Mapping[str, Look]) -> None:
     """Write the columns, each of its look's type; texts are quoted only where they must be, the empty text always."""
     encoder = codecs.getincrementalencoder(dialect.encoding)()
-    names = _quoted(pa.array(table.column_names), dialect).to_pylist()
+    names = _quoted(pa.array(table.column_names), dialect, DELIMITERS).to_pylist()  # so that the delimiter is clear
     stream.write(encoder.encode(dialect.delimiter.join(names) + dialect.newline))
     for block in table.to_batches(max_chunksize=ROWS):
         cells = [_cells(block.column(name), name, looks[name], dialect) for name in table.column_names]
@@ -61,7 +61,8 @@ def write_rows(stream: Any, table: pa.Table, dialect: Dialect, looks: Mapping[st
 def _text_blocks(path: Path, dialect: Dialect, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The cells as texts, null where an unquoted cell is empty."""
     is_utf8 = dialect.encoding in ("utf-8", "utf-8-sig")
-    read = csv.ReadOptions(block_size=_BLOCK, encoding="utf8" if is_utf8 else dialect.encoding)
+    encoding = "utf8" if is_utf8 else dialect.encoding
+    read = csv.ReadOptions(block_size=_BLOCK, encoding=encoding, skip_rows=blank_lines(path, dialect))
     cut = csv.ParseOptions(
         delimiter=dialect.delimiter,
         quote_char=dialect.quote,
@@ -129,8 +130,9 @@ def _cells(values: pa.Array, name: str, look: Look, dialect: Dialect) -> pa.Arra
     return pc.fill_null(_quoted(texts, dialect) if needs_quotes else texts, "")
 
 
-def _quoted(texts: pa.Array, dialect: Dialect) -> pa.Array:
-    special = pc.match_substring_regex(texts, f"^$|[{re.escape(dialect.delimiter + dialect.quote)}\r\n\ufeff]")
+def _quoted(texts: pa.Array, dialect: Dialect, others: str = "") -> pa.Array:
+    signs = re.escape(dialect.delimiter + dialect.quote + others)
+    special = pc.match_substring_regex(texts, f"^$|[{signs}\r\n\ufeff]")
     if not pc.any(special).as_py():
         return texts
     quote = dialect.quote

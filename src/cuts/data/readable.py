@@ -52,6 +52,11 @@ def not_plain(name: str, what: str, where: str) -> CutsError:
     )
 
 
+def other_columns(path: object) -> CutsError:
+    """A file read with the form of another one."""
+    return unreadable(f"{path} has other columns than the file read first", "give a file with the same columns")
+
+
 def undecodable(path: object, line: int, encoding: str) -> CutsError:
     """Bytes that are no text in the encoding."""
     return unreadable(

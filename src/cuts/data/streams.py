@@ -14,7 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from cuts.data.readable import unreadable
-from cuts.text.diagnostic import usage_error
+from cuts.text.diagnostic import CutsError, usage_error
 from cuts.text.files import unwritable
 
 Kind = Literal["csv", "parquet", "feather", "jsonl"]
@@ -71,13 +71,14 @@ def reading(path: Path) -> Iterator[Any]:
         with pa.input_stream(str(path), compression=_CODECS[compression]) as stream:
             yield stream
     except OSError as error:
-        if error.errno:
-            raise unreadable(f"{path} cannot be read: {os.strerror(error.errno)}") from None
-        raise damaged(path) from None
+        raise damaged(path, error) from None
 
 
-def damaged(path: Path) -> Exception:
-    """A file that is not what its name says, or was cut short."""
+def damaged(path: Path, error: Exception) -> CutsError:
+    """A file the system does not give, or that is not what its name says, or was cut short."""
+    if isinstance(error, OSError) and error.errno:
+        reason = os.strerror(error.errno)
+        return unreadable(f"{path} cannot be read: {reason}", "check that you may read it, and its disk")
     found = kind_of(path)
     names = {"gz": "gzip", "zst": "Zstandard"}
     what = "table" if found is None else names.get(found[1] or "", found[0].capitalize())

@@ -41,16 +41,16 @@ def parse_reals(texts: pa.Array, point: str) -> pa.Array:
 
 
 def count_decimals(texts: pa.Array, point: str) -> tuple[int, int]:
-    """The fewest and the most decimals shown: `ANY` and 0 without a number, 0 and `ANY` with an exponent."""
-    if _any(texts, "e") or _any(texts, "E"):
-        return 0, ANY
-    shown = _trimmed(texts)
+    """The fewest and the most decimals shown: `ANY` and 0 without a number; `ANY` at most with an exponent."""
+    shown, most = _trimmed(texts), 0
+    if _any(shown, "e") or _any(shown, "E"):
+        shown, most = shown.filter(pc.invert(pc.match_substring_regex(shown, "[eE]"))), ANY
     if _any(shown, "n") or _any(shown, "N"):  # NaN and infinity
         shown = shown.filter(pc.match_substring_regex(shown, "[0-9]"))
     at = pc.find_substring(shown, point)
     behind = pc.subtract(pc.subtract(pc.utf8_length(shown), at), 1)
     counts = pc.min_max(pc.if_else(pc.less(at, 0), 0, behind)).as_py()
-    return (ANY, 0) if counts["min"] is None else (counts["min"], counts["max"])
+    return (ANY, most) if counts["min"] is None else (counts["min"], max(counts["max"], most))
 
 
 def show_reals(values: pa.Array, point: str, least: int, decimals: int | None) -> pa.Array:
@@ -62,6 +62,27 @@ def show_reals(values: pa.Array, point: str, least: int, decimals: int | None) -
         texts = [None if value is None else _fixed(value, exact) for value in values.to_pylist()]
         shown = pa.array(texts, pa.string())
     return shown if point == "." else pc.replace_substring(shown, ".", point)
+
+
+def parse_spans(texts: pa.Array, unit: str) -> pa.Array:
+    """Texts such as `2 days 01:30:00.5` or `-1 days +23:00:00` as durations; `ArrowInvalid` if too long."""
+    parts = pc.extract_regex(texts, r"^(?P<days>-?[0-9]+) days \+?(?P<clock>.*)$")
+    days = pc.struct_field(parts, "days").cast(pa.int64())
+    clock = times_from(pc.struct_field(parts, "clock")).cast(pa.int64())
+    seconds = pc.multiply_checked(days, _DAY * _PER_SECOND[unit])
+    within = pc.divide(clock, _PER_SECOND["ns"] // _PER_SECOND[unit])
+    return pc.add_checked(seconds, within).cast(pa.duration(unit))
+
+
+def show_spans(values: pa.Array, least: int, most: int) -> pa.Array:
+    """Durations as pandas writes them, with `most` decimals of a second, or none where `least` allows."""
+    unit = values.type.unit
+    per_day = _DAY * _PER_SECOND[unit]
+    counts = np.asarray(values.cast(pa.int64()).fill_null(0))
+    days = pa.array(counts // per_day, mask=np.asarray(values.is_null()))
+    clocks = pc.strftime(pa.array(counts % per_day).cast(pa.timestamp(unit)), format="%H:%M:%S")
+    gap = pc.if_else(pc.less(days, 0), " days +", " days ")
+    return pc.binary_join_element_wise(days.cast(pa.string()), gap, trim_digits(clocks, least, most), "")
 
 
 def _fixed(value: float | Decimal, decimals: int) -> str:
@@ -100,24 +121,3 @@ def _trimmed(texts: pa.Array) -> pa.Array:
 
 def _any(texts: pa.Array, sign: str) -> bool:
     return bool(pc.any(pc.match_substring(texts, sign)).as_py())
-
-
-def parse_spans(texts: pa.Array, unit: str) -> pa.Array:
-    """Texts such as `2 days 01:30:00.5` or `-1 days +23:00:00` as durations; `ArrowInvalid` if too long."""
-    parts = pc.extract_regex(texts, r"^(?P<days>-?[0-9]+) days \+?(?P<clock>.*)$")
-    days = pc.struct_field(parts, "days").cast(pa.int64())
-    clock = times_from(pc.struct_field(parts, "clock")).cast(pa.int64())
-    seconds = pc.multiply_checked(days, _DAY * _PER_SECOND[unit])
-    within = pc.divide(clock, _PER_SECOND["ns"] // _PER_SECOND[unit])
-    return pc.add_checked(seconds, within).cast(pa.duration(unit))
-
-
-def show_spans(values: pa.Array, least: int, most: int) -> pa.Array:
-    """Durations as pandas writes them, with `most` decimals of a second, or none where `least` allows."""
-    unit = values.type.unit
-    per_day = _DAY * _PER_SECOND[unit]
-    counts = np.asarray(values.cast(pa.int64()).fill_null(0))
-    days = pa.array(counts // per_day, mask=np.asarray(values.is_null()))
-    clocks = pc.strftime(pa.array(counts % per_day).cast(pa.timestamp(unit)), format="%H:%M:%S")
-    gap = pc.if_else(pc.less(days, 0), " days +", " days ")
-    return pc.binary_join_element_wise(days.cast(pa.string()), gap, trim_digits(clocks, least, most), "")
