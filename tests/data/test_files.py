@@ -462,6 +462,7 @@ def test_knobs_that_cannot_be_are_one_clear_error(folder: Path) -> None:
     path = written(folder, "a,b\n1,2\n")
     assert "the delimiter" in the_problem(lambda: load(path, delimiter="::"))
     assert "the quote" in the_problem(lambda: load(path, quote="«"))
+    assert "both the delimiter and the quote" in the_problem(lambda: load(path, delimiter='"'))
     assert "no encoding `utf-9`" in the_problem(lambda: load(path, encoding="utf-9"))
     assert "no ascii text" in the_problem(lambda: load(written(folder, "ä\n"), encoding="ascii"))
 

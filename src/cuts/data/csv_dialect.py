@@ -42,6 +42,8 @@ def find_dialect(path: Path, *, delimiter: str | None, quote: str | None, encodi
     _check_sign(delimiter, "delimiter")
     _check_sign(quote, "quote")
     quote = quote or '"'
+    if delimiter == quote:
+        raise unreadable(f"{delimiter!r} cannot be both the delimiter and the quote", "name another one of them")
     encoding, newline, quotes = _survey(path, encoding, quote)
     dialect = Dialect(delimiter or _delimiter(path, encoding, quote), quote, encoding, newline)
     if quotes % 2:
@@ -137,8 +139,8 @@ def _candidates(path: Path, encoding: str | None) -> tuple[str, ...]:
         "a".encode(encoding)
     except LookupError:
         raise unreadable(f"there is no encoding `{encoding}`", "try utf-8, utf-16 or cp1252") from None
-    is_utf8 = codecs.lookup(encoding).name == "utf-8"
-    return (marked if is_utf8 and marked == "utf-8-sig" else encoding,)
+    name = codecs.lookup(encoding).name
+    return ("utf-8-sig" if name == "utf-8" and marked == "utf-8-sig" else name,)
 
 
 def _facts(path: Path, encoding: str, quote: str) -> tuple[str, int]:

@@ -60,27 +60,32 @@ def write_rows(stream: Any, table: pa.Table, dialect: Dialect, looks: Mapping[st
 
 def _text_blocks(path: Path, dialect: Dialect, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The cells as texts, null where an unquoted cell is empty."""
-    is_utf8 = dialect.encoding in ("utf-8", "utf-8-sig")
-    encoding = "utf8" if is_utf8 else dialect.encoding
+    encoding = "utf8" if dialect.encoding in ("utf-8", "utf-8-sig") else dialect.encoding
     read = csv.ReadOptions(block_size=_BLOCK, encoding=encoding, skip_rows=blank_lines(path, dialect))
-    cut = csv.ParseOptions(
+    with reading(path) as stream:
+        try:
+            for block in csv.open_csv(stream, read, _signs(dialect, len(names)), _texts(names)):
+                yield from (block.slice(start, ROWS) for start in range(0, block.num_rows, ROWS))
+        except pa.ArrowInvalid as error:
+            raise _broken(path, dialect, len(names), error) from None
+
+
+def _signs(dialect: Dialect, width: int) -> csv.ParseOptions:
+    return csv.ParseOptions(
         delimiter=dialect.delimiter,
         quote_char=dialect.quote,
         newlines_in_values=True,
-        ignore_empty_lines=len(names) > 1,  # in a single column an empty line is a missing value
+        ignore_empty_lines=width > 1,  # in a single column an empty line is a missing value
     )
-    convert = csv.ConvertOptions(
+
+
+def _texts(names: Sequence[str]) -> csv.ConvertOptions:
+    return csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    with reading(path) as stream:
-        try:
-            for block in csv.open_csv(stream, read, cut, convert):
-                yield from (block.slice(start, ROWS) for start in range(0, block.num_rows, ROWS))
-        except pa.ArrowInvalid as error:
-            raise _broken(path, dialect, len(names), error) from None
 
 
 def _broken(path: Path, dialect: Dialect, width: int, error: Exception) -> CutsError:

@@ -59,6 +59,17 @@ def load(
 
     `delimiter`, `quote` and `encoding` are of CSV files, and found in the file unless given. Raises `CutsError` naming
     file, line and column of what cannot be read.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "prices.csv")
+    ...     written = path.write_text("day;price\\n31.12.2020;1,50\\n")
+    ...     table, form = load(path)
+    ...     save(table, path, form)
+    ...     path.read_text()
+    'day;price\\n31.12.2020;1,50\\n'
+    >>> table.arrow.schema.types, form.decimals, form.moments
+    ([DataType(date32[day]), DataType(double)], {'price': 2}, {'day': '%d.%m.%Y'})
     """
     path = Path(path)
     form = scan(path, delimiter=delimiter, quote=quote, encoding=encoding)

@@ -52,8 +52,9 @@ def show_moment(kind: MomentKind, value: float) -> str:
         case "timestamp":
             return (dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value)).isoformat()
         case "duration":
-            return f"{value:g} s"
+            return f"{value:.6f}".rstrip("0").rstrip(".") + " s"
 
 
 def _seconds(time: dt.time) -> float:
-    return time.hour * 3600.0 + time.minute * 60.0 + time.second + time.microsecond / 1e6
+    seconds = time.hour * 3600 + time.minute * 60 + time.second
+    return (seconds * 1_000_000 + time.microsecond) / 1e6

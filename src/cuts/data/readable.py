@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -21,9 +22,9 @@ def check_names(names: Sequence[object], where: str) -> None:
             )
         if not name:
             raise unreadable(f"{where}: column {position} has no name", "give every column a name")
-    duplicate = next((name for name in names if names.count(name) > 1), None)
-    if duplicate is not None:
-        raise unreadable(f"{where} has two columns named `{duplicate}`", "rename one of them")
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise unreadable(f"{where} has two columns named `{name}`", "rename one of them")
 
 
 def check_type(name: str, kind: pa.DataType, where: str) -> None:

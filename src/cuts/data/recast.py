@@ -71,6 +71,7 @@ def _coded(values: pa.ChunkedArray, kind: pa.DictionaryType, dictionary: pa.Arra
     typed = recast_column(values, wanted)
     known = pc.unique(typed.drop_null()) if dictionary is None else dictionary.cast(wanted)
     codes = pc.index_in(typed, value_set=known).combine_chunks().cast(kind.index_type)
+    assert codes.null_count <= typed.null_count, "a value outside the categories"
     coded = pa.DictionaryArray.from_arrays(codes, known.cast(kind.value_type), ordered=kind.ordered)
     return pa.chunked_array([coded])
 
