@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from cuts.data.binning import fit_codec
 from cuts.data.codec import decode, encode
-from cuts.data.files import blocks
+from cuts.data.exchange.files import blocks
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 

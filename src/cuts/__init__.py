@@ -14,10 +14,10 @@ END;
 """
 
 from cuts.assess.verify import Verdict
+from cuts.data.exchange.sources import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.sources import from_frame, read_table
 from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse

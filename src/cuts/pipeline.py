@@ -14,10 +14,10 @@ from cuts import datasets
 from cuts.assess.support import check_support
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
+from cuts.data.exchange.sources import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.sources import from_frame, read_table
 from cuts.data.table import Table
 from cuts.lang.binder import bind_all, refused_schema
 from cuts.lang.parser import parse_source

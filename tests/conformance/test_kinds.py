@@ -16,7 +16,7 @@ import pytest
 from cuts.data.binning import fit_codec
 from cuts.data.codec import decode, encode
 from cuts.data.conform import check_table, conform
-from cuts.data.frames import give, take
+from cuts.data.exchange.frames import give, take
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Empty, Identifier, Schema
 from cuts.data.survey import find_derived

@@ -13,8 +13,8 @@ from cuts import datasets
 from cuts.data.binning import fit_codec
 from cuts.data.codec import decode, encode
 from cuts.data.conform import check_table
-from cuts.data.files import FileForm, load, save
-from cuts.data.frames import give, take
+from cuts.data.exchange.files import FileForm, load, save
+from cuts.data.exchange.frames import give, take
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Empty, Identifier, Schema, Temporal
 from cuts.data.survey import survey

@@ -20,11 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrow_strategies import arrow_tables, canonical
-from cuts.data.csv_dialect import Dialect
-from cuts.data.files import FileForm, blocks, load, save, scan
-from cuts.data.looks import look_of
-from cuts.data.recast import dictionaries_of, recast
-from cuts.data.streams import whole_or_nothing
+from cuts.data.exchange.csv_dialect import Dialect
+from cuts.data.exchange.files import FileForm, blocks, load, save, scan
+from cuts.data.exchange.looks import look_of
+from cuts.data.exchange.recast import dictionaries_of, recast
+from cuts.data.exchange.streams import whole_or_nothing
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
 

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrow_strategies import MICROS, NAMES, TEXTS, arrow_tables, canonical, values
-from cuts.data.frames import give, take
+from cuts.data.exchange.frames import give, take
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
 
@@ -275,8 +275,8 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import pyarrow as pa
-import cuts.data.files
-from cuts.data.frames import give, take
+import cuts.data.exchange.files
+from cuts.data.exchange.frames import give, take
 
 assert give(*take(pa.table({"a": [1]}))).num_rows == 1
 """

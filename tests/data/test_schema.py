@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from cuts import datasets
 from cuts.data.conform import check_table, conform
-from cuts.data.files import save
+from cuts.data.exchange.files import save
+from cuts.data.exchange.sources import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema, as_data, fingerprint
 from cuts.data.schema_file import read_schema, render_toml, schema_from
-from cuts.data.sources import from_frame, read_table
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
 from strategies import schemas, tables

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.columns import LARGEST, LARGEST_WHOLE, MomentKind
+from cuts.data.exchange.sources import from_frame
 from cuts.data.identifiers import recognise
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal
-from cuts.data.sources import from_frame
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 

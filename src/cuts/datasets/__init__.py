@@ -7,10 +7,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Literal
 
-from cuts.data.files import save
+from cuts.data.exchange.files import save
+from cuts.data.exchange.sources import read_table
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
-from cuts.data.sources import read_table
 from cuts.data.table import Table
 
 Split = Literal["train", "test"]

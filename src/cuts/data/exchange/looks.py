@@ -1,6 +1,6 @@
 """How the texts of a column are read as values, and how values are written to look like them.
 
-Which look a column has is decided in `data/evidence.py`.
+Which look a column has is decided in `data/exchange/evidence.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data import text_moments, text_numbers
+from cuts.data.exchange import text_moments, text_numbers
 
 Kind = Literal["empty", "text", "truth", "moment", "span", "whole", "real"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data import text_moments, text_numbers
-from cuts.data.looks import TRUTHS, Kind, Look, parse
+from cuts.data.exchange import text_moments, text_numbers
+from cuts.data.exchange.looks import TRUTHS, Kind, Look, parse
 
 EVERY_KIND: tuple[Kind, ...] = ("truth", "moment", "span", "whole", "real")
 _UNSEEN = 99  # decimals, before any was counted

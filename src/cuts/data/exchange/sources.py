@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cuts.data.files import load
-from cuts.data.frames import take
+from cuts.data.exchange.files import load
+from cuts.data.exchange.frames import take
 from cuts.data.table import Table
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.readable import check_type, not_plain
-from cuts.data.recast import recast_column
+from cuts.data.exchange.readable import check_type, not_plain
+from cuts.data.exchange.recast import recast_column
 from cuts.text.diagnostic import CutsError
 
 # Values Arrow can hold in one column; a datetime is also a date and a bool also a number, so the first family wins.

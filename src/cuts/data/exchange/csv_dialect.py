@@ -13,8 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cuts.data.readable import check_names, undecodable, unreadable
-from cuts.data.streams import reading
+from cuts.data.exchange.readable import check_names, undecodable, unreadable
+from cuts.data.exchange.streams import reading
 
 # Commas stand in texts and numbers more often than the others do, so on equal terms they come last.
 DELIMITERS = "\t|;,"

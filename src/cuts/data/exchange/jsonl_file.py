@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from cuts.data.evidence import Evidence, misfit, narrow, settle
-from cuts.data.looks import Look, described, look_of, parse, show, type_of
-from cuts.data.readable import check_names, check_rows, check_type, undecodable, unreadable
-from cuts.data.streams import ROWS, reading
+from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
+from cuts.data.exchange.looks import Look, described, look_of, parse, show, type_of
+from cuts.data.exchange.readable import check_names, check_rows, check_type, undecodable, unreadable
+from cuts.data.exchange.streams import ROWS, reading
 from cuts.text.diagnostic import CutsError
 
 _CHUNK = 4 << 20  # bytes

@@ -14,7 +14,7 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.recast import times_from
+from cuts.data.exchange.recast import times_from
 
 _TOKENS = {
     "%Y": "[0-9]{4}",

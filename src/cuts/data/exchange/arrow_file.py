@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow import parquet as pq
 
-from cuts.data.readable import check_names, check_type, other_columns
-from cuts.data.streams import ROWS, damaged, kind_of, reading
+from cuts.data.exchange.readable import check_names, check_type, other_columns
+from cuts.data.exchange.streams import ROWS, damaged, kind_of, reading
 
 ArrowKind = Literal["parquet", "feather"]
 

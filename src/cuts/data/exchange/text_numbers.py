@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.recast import times_from
-from cuts.data.text_moments import trim_digits
+from cuts.data.exchange.recast import times_from
+from cuts.data.exchange.text_moments import trim_digits
 
 MOST = 15  # decimals a float64 shows again as they were
 ANY = 17  # stands for numbers of any precision

@@ -16,9 +16,9 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 from narwhals.stable.v2 import dependencies
 
-from cuts.data.pandas_columns import PandasLook, give_column, take_column
-from cuts.data.readable import check_names, check_rows, check_type, not_plain
-from cuts.data.recast import dictionaries_of, plain_values, recast, recast_column
+from cuts.data.exchange.pandas_columns import PandasLook, give_column, take_column
+from cuts.data.exchange.readable import check_names, check_rows, check_type, not_plain
+from cuts.data.exchange.recast import dictionaries_of, plain_values, recast, recast_column
 from cuts.data.table import Table
 
 Library = Literal["arrow", "pandas", "polars", "polars-lazy"]
@@ -63,7 +63,7 @@ def take(frame: Any) -> tuple[Table, FrameForm]:
 def give(table: Table, form: FrameForm) -> Any:
     """The table as the kind of frame `form` tells of: same library, names, order and dtypes, any number of rows.
 
-    Columns may be of the canonical types `data/recast.py` lists. Arrow batches, readers and datasets come back as one
+    Columns may be of the canonical types `data/exchange/recast.py` lists. Arrow batches, readers and datasets come back as one
     `pyarrow.Table`.
 
     >>> _, form = take(pa.table({"paid": [True, False]}))

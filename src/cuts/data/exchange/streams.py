@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from cuts.data.readable import unreadable
+from cuts.data.exchange.readable import unreadable
 from cuts.text.diagnostic import CutsError, usage_error
 from cuts.text.files import unwritable
 

@@ -5,7 +5,7 @@ Known are CSV (.csv, .tsv), Parquet (.parquet, .pq), Feather or Arrow (.feather,
 
 A CSV file has one reading. An empty cell without quotes is missing; `""` is the empty text; every other text is a
 value: NA, null and None too, and NaN unless all the rest of its column are numbers. In a file of one column an empty
-line is a missing value. All rows decide what a column is, as `data/evidence.py` tells; how its texts looked (decimals,
+line is a missing value. All rows decide what a column is, as `data/exchange/evidence.py` tells; how its texts looked (decimals,
 formats of dates, spelling of truth values) is kept in the `FileForm`.
 """
 
@@ -17,12 +17,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cuts.data import arrow_file, csv_file, jsonl_file
-from cuts.data.csv_dialect import Dialect, find_dialect
-from cuts.data.looks import Look, look_of, type_of
-from cuts.data.readable import check_rows, unreadable
-from cuts.data.recast import dictionaries_of, plain_values, recast
-from cuts.data.streams import Compression, Kind, check_present, check_writable, whole_or_nothing
+from cuts.data.exchange import arrow_file, csv_file, jsonl_file
+from cuts.data.exchange.csv_dialect import Dialect, find_dialect
+from cuts.data.exchange.looks import Look, look_of, type_of
+from cuts.data.exchange.readable import check_rows, unreadable
+from cuts.data.exchange.recast import dictionaries_of, plain_values, recast
+from cuts.data.exchange.streams import Compression, Kind, check_present, check_writable, whole_or_nothing
 from cuts.data.table import Table
 from cuts.text.diagnostic import usage_error
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from cuts.data.csv_dialect import DELIMITERS, Dialect, blank_lines, header, line_of, ragged_row
-from cuts.data.evidence import Evidence, misfit, narrow, settle
-from cuts.data.looks import Look, described, parse, show
-from cuts.data.readable import other_columns, unreadable
-from cuts.data.streams import ROWS, reading, reason
+from cuts.data.exchange.csv_dialect import DELIMITERS, Dialect, blank_lines, header, line_of, ragged_row
+from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
+from cuts.data.exchange.looks import Look, described, parse, show
+from cuts.data.exchange.readable import other_columns, unreadable
+from cuts.data.exchange.streams import ROWS, reading, reason
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
 _BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
