@@ -152,7 +152,12 @@ def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: 
     shared = sum(len(group) for group in bins.groups if len(group) > 1)
     if shared:
         notes.append(f"{counted(shared, 'rarer value')} grouped")
-    rare = [c for c, n in category_counts(typed, column).items() if n < limits.rare]
+    counts = category_counts(typed, column)
+    rare = [c for c, n in counts.items() if n < limits.rare]
     if rare and not declared:
-        notes.append(f"not drawn, seen fewer than {limits.rare} times: {listed(rare, most=3)}")
+        few = f"seen fewer than {limits.rare} times"
+        every = len(rare) == len(counts)
+        notes.append(
+            f"every value is {few}, so all are drawn" if every else f"not drawn, {few}: {listed(rare, most=3)}"
+        )
     return notes

@@ -5,7 +5,7 @@ Known are CSV (.csv, .tsv), Parquet (.parquet, .pq), Feather or Arrow (.feather,
 
 A CSV file has one reading. An empty cell without quotes is missing; `""` is the empty text; every other text is a
 value: NA, null and None too, and NaN unless all the rest of its column are numbers. In a file of one column an empty
-line is a missing value. All rows decide what a column is, as `data/exchange/evidence.py` tells; how its texts looked (decimals,
+line is a missing value. All rows decide what a column is, as `evidence.py` tells; how its texts looked (decimals,
 formats of dates, spelling of truth values) is kept in the `FileForm`.
 """
 

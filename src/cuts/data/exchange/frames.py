@@ -63,7 +63,7 @@ def take(frame: Any) -> tuple[Table, FrameForm]:
 def give(table: Table, form: FrameForm) -> Any:
     """The table as the kind of frame `form` tells of: same library, names, order and dtypes, any number of rows.
 
-    Columns may be of the canonical types `data/exchange/recast.py` lists. Arrow batches, readers and datasets come back as one
+    Columns may be of the canonical types `recast.py` lists. Arrow batches, readers and datasets come back as one
     `pyarrow.Table`.
 
     >>> _, form = take(pa.table({"paid": [True, False]}))
