@@ -75,7 +75,8 @@ def moments(draw: st.DrawFn, name: str, missing: bool) -> Column:
 def schemas(draw: st.DrawFn, most: int = 4) -> Schema:
     """A schema of a few columns with awkward names."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=most, unique=True))
-    return Schema("t", tuple(draw(columns(name)) for name in names))
+    made = tuple(draw(columns(name)) for name in names)
+    return Schema("t", made, most_categories=draw(st.sampled_from([16, 64])), rare=draw(st.sampled_from([0, 5])))
 
 
 @st.composite

@@ -44,8 +44,8 @@ MOST_ROWS = 200_000  # rows looked at, evenly spread over the table
 class Limits:
     """How many categories have bins, and how often a category must be seen to be drawn."""
 
-    categories: int = 64
-    rare: int = 5
+    categories: int
+    rare: int
 
 
 def fit_codec(
@@ -56,7 +56,7 @@ def fit_codec(
     limits: Limits | None = None,
 ) -> Codec:
     """The codec of a table: bins where its rows are, with `cuts` as edges and no bin across a set of `sets`."""
-    limits = limits or Limits()
+    limits = limits or Limits(schema.most_categories, schema.rare)
     typed = conform(_spread_rows(table), schema)
     bins: list[ColumnBins] = []
     for column in schema.modelled:

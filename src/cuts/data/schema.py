@@ -25,6 +25,8 @@ from cuts.data.columns import (
 from cuts.data.moments import show_moment
 
 Provenance = Literal["declared", "inferred"]
+MOST_CATEGORIES = 64
+RARE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Schema:
     provenance: Provenance = "declared"
     derived: tuple[tuple[str, str], ...] = ()  # (column, the column it follows from)
     dropped: tuple[str, ...] = ()  # columns of the table that are left out
+    most_categories: int = MOST_CATEGORIES  # bins of a category column; beyond, rarer values share some
+    rare: int = RARE  # how often a category must be seen to be drawn, unless the schema is declared
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +108,10 @@ def as_data(schema: Schema) -> dict[str, Any]:
         data["protected"] = list(schema.protected)
     if schema.dropped:
         data["drop"] = list(schema.dropped)
+    if schema.most_categories != MOST_CATEGORIES:
+        data["most_categories"] = schema.most_categories
+    if schema.rare != RARE:
+        data["rare"] = schema.rare
     follows = dict(schema.derived)
     data["columns"] = {
         column.name: {
@@ -161,6 +169,8 @@ def _fold(name: str) -> str:
 
 
 __all__ = [
+    "MOST_CATEGORIES",
+    "RARE",
     "Category",
     "Column",
     "Empty",

@@ -10,11 +10,23 @@ from typing import Any
 
 from cuts.data.columns import Binning
 from cuts.data.moments import parse_moment
-from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal, as_data
+from cuts.data.schema import (
+    MOST_CATEGORIES,
+    RARE,
+    Category,
+    Column,
+    Empty,
+    Identifier,
+    Integer,
+    Real,
+    Schema,
+    Temporal,
+    as_data,
+)
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 
-_TOP = ("name", "label", "protected", "drop", "provenance", "columns")
+_TOP = ("name", "label", "protected", "drop", "most_categories", "rare", "provenance", "columns")
 _MOMENTS = ("date", "time", "timestamp", "duration")
 _KINDS = ("category", "integer", "real", *_MOMENTS, "id", "empty")
 _NUMERIC = ("kind", "range", "bins", "binning", "missing", "derived_from")
@@ -82,6 +94,10 @@ def schema_from(data: object, title: str) -> Schema:
     dropped = data.get("drop", [])
     if not isinstance(dropped, list) or not all(isinstance(name, str) and name not in known for name in dropped):
         problems.append(bad_schema(title, "`drop` is a list of columns that are not declared", 'drop = ["notes"]'))
+    numbers = {"most_categories": data.get("most_categories", MOST_CATEGORIES), "rare": data.get("rare", RARE)}
+    for key, least in (("most_categories", 16), ("rare", 0)):
+        if not isinstance(numbers[key], int) or isinstance(numbers[key], bool) or numbers[key] < least:
+            problems.append(bad_schema(title, f"`{key}` is a whole number from {least}", f"{key} = {max(least, 64)}"))
     if provenance not in ("declared", "inferred"):
         problems.append(bad_schema(title, "`provenance` is `declared` or `inferred`", 'provenance = "declared"'))
     derived = tuple(
@@ -104,6 +120,7 @@ def schema_from(data: object, title: str) -> Schema:
         provenance=provenance,
         derived=derived,
         dropped=tuple(dropped),
+        **numbers,
     )
 
 

@@ -35,7 +35,7 @@ class ColumnFacts:
 
 def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[ColumnFacts, ...]:
     """The facts of every column of a schema, from the rows of a table."""
-    limits = limits or Limits()
+    limits = limits or Limits(schema.most_categories, schema.rare)
     codec = fit_codec(table, schema, limits=limits)
     typed = conform(table, schema)
     sizes = {bins.column.name: bins for bins in codec.columns}
