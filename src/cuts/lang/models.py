@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cuts.data.schema import Category
-from cuts.lang import rows, syntax
+from cuts.lang import sums, syntax
 from cuts.lang.options import number_option, whole_option
-from cuts.lang.rows import FLIPPED
 from cuts.lang.scope import Scope, type_mismatch
 from cuts.lang.spec import MeasureOf, Origin, Privacy
+from cuts.lang.sums import FLIPPED
 from cuts.lang.syntax import CompareOp
 from cuts.lang.tables import wrong_arguments
 from cuts.text.diagnostic import PRIVACY, Diagnostic, did_you_mean
@@ -46,7 +46,7 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
     """The measure a call names, its arguments resolved."""
     entry = measures().get(call.name)
     if entry is None:
-        scope.add(rows.unknown_function(call.name, call.span))
+        scope.add(sums.unknown_function(call.name, call.span))
         return None
     before = len(scope.found)
     if call.spelling.upper() in DEPRECATED:

@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 
 from cuts.data.schema import Category
-from cuts.lang import printer, rows, syntax
+from cuts.lang import printer, rows, sums, syntax
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope, dashed_column, type_mismatch, unknown_column
 from cuts.lang.spec import (
@@ -93,7 +93,7 @@ def _relation(
         return None
     sign = NEGATED[op] if negate else op
     if isinstance(a, Const) and not isinstance(b, Const):  # the target stands on the right
-        a, sign, b = b, rows.FLIPPED[sign], a
+        a, sign, b = b, sums.FLIPPED[sign], a
     if sign in ("<", ">", "!="):
         scope.add(_strict(sign, span))
     slack = default_tolerance(a, sign, b, scope.schema) if tolerance is None else tolerance
@@ -111,13 +111,13 @@ def quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
         case syntax.Negate(inner):
             return _applied("negate", [quantity(inner, scope)], expr.span, scope)
         case syntax.Arith("/", _, syntax.Number(0.0)):
-            scope.add(rows.division_by_zero(expr))
+            scope.add(sums.division_by_zero(expr))
         case syntax.Arith(op, left, right):
             return _applied(op, [quantity(left, scope), quantity(right, scope)], expr.span, scope)
         case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
             return _function(expr, [quantity(arg, scope) for arg in args], scope)
         case syntax.Call(name):
-            scope.add(rows.unknown_function(name, expr.span))
+            scope.add(sums.unknown_function(name, expr.span))
         case syntax.Stat():
             return _statistic(expr, scope)
         case syntax.Name():
@@ -140,7 +140,7 @@ def _applied(function: str, args: list[Quantity | None], span: Span, scope: Scop
     with np.errstate(all="ignore"):
         value = float(FUNCTIONS[function].apply(*numbers))
     if not isfinite(value):
-        scope.add(rows.too_large(span))
+        scope.add(sums.too_large(span))
         return None
     return Const(value)
 
@@ -166,7 +166,7 @@ def _statistic(expr: syntax.Stat, scope: Scope) -> Quantity | None:
     entry = statistics().get(expr.name)
     if entry is None:
         scope.add(
-            _distribution_alone(expr) if expr.name == DISTRIBUTION else rows.unknown_function(expr.name, expr.span)
+            _distribution_alone(expr) if expr.name == DISTRIBUTION else sums.unknown_function(expr.name, expr.span)
         )
         return None
     given = rows.predicate(expr.given, scope) if expr.given is not None else None
@@ -224,7 +224,7 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
         case syntax.Negate(inner):
             return _applied("negate", [_row_quantity(inner, scope)], expr.span, scope)
         case syntax.Arith("/", _, syntax.Number(0.0)):
-            scope.add(rows.division_by_zero(expr))
+            scope.add(sums.division_by_zero(expr))
         case syntax.Arith() if dashed_column(expr, scope):
             return None
         case syntax.Arith(op, left, right):
@@ -232,7 +232,7 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
         case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
             return _function(expr, [_row_quantity(arg, scope) for arg in args], scope)
         case syntax.Call(name):
-            scope.add(rows.unknown_function(name, expr.span))
+            scope.add(sums.unknown_function(name, expr.span))
         case syntax.Stat():
             scope.add(
                 Diagnostic("level-mismatch", "a statistic cannot be taken of a statistic", expr.span, "inside another")

@@ -1,0 +1,154 @@
+"""Arithmetic of row rules: sums of numeric columns with exact rational coefficients, brought to `form op number`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeAlias
+
+from cuts.data.schema import Category
+from cuts.lang import printer, syntax
+from cuts.lang.scope import Scope, type_mismatch
+from cuts.lang.spec import Linear, LinearCompare
+from cuts.lang.syntax import CompareOp
+from cuts.text.diagnostic import Diagnostic, did_you_mean
+from cuts.text.source import Span
+from cuts.vocab.functions import NAMED_FUNCTIONS
+from cuts.vocab.names import DISTRIBUTION, measures, statistics
+
+FLIPPED: dict[CompareOp, CompareOp] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+ZERO = Fraction(0)
+Sum: TypeAlias = tuple[dict[str, Fraction], Fraction]  # coefficients of columns, and a constant
+
+
+def linear_sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
+    """The sum an expression stands for; nothing after reporting why it is none."""
+    match expr:
+        case syntax.Number(value):
+            return {}, Fraction(repr(value))  # the decimal as written: 0.1 + 0.2 is 0.3
+        case syntax.Name():
+            column = scope.column(expr)
+            if isinstance(column, Category):
+                scope.add(_not_a_number(column, expr))
+                return None
+            return None if column is None else ({column.name: Fraction(1)}, ZERO)
+        case syntax.Negate(inner):
+            return _scaled(linear_sum(inner, scope), Fraction(-1))
+        case syntax.Arith(op, left, right):
+            return _arith(expr, op, linear_sum(left, scope), linear_sum(right, scope), scope)
+        case syntax.Text(text):
+            near = did_you_mean(text, scope.schema.names)
+            scope.add(type_mismatch("a number was expected", expr.span, "this is a text", near))
+        case syntax.Call(name):
+            scope.add(_function_in_rule(expr) if name in NAMED_FUNCTIONS else unknown_function(name, expr.span))
+        case syntax.Stat():
+            scope.add(statistic_in_row(expr))
+        case syntax.Shares():
+            scope.add(
+                type_mismatch("shares belong to `DIST`", expr.span, "", "DIST[race] == {White: 50%, *: proportional}")
+            )
+        case _:
+            scope.add(type_mismatch("a number was expected", expr.span, "this is a condition"))
+    return None
+
+
+def _scaled(sum: Sum | None, by: Fraction) -> Sum | None:
+    return None if sum is None else ({name: value * by for name, value in sum[0].items()}, sum[1] * by)
+
+
+def _arith(expr: syntax.Arith, op: str, left: Sum | None, right: Sum | None, scope: Scope) -> Sum | None:
+    if left is None or right is None:
+        return None
+    if op in "+-":
+        sign = 1 if op == "+" else -1
+        both = {n: left[0].get(n, ZERO) + sign * right[0].get(n, ZERO) for n in {**left[0], **right[0]}}
+        return both, left[1] + sign * right[1]
+    if op == "*" and not right[0]:
+        return _scaled(left, right[1])
+    if op == "*" and not left[0]:
+        return _scaled(right, left[1])
+    if op == "/" and not right[0] and right[1] != 0:
+        return ({name: value / right[1] for name, value in left[0].items()}, left[1] / right[1])
+    if op == "/" and not right[0]:
+        scope.add(division_by_zero(expr))
+        return None
+    scope.add(
+        Diagnostic(
+            "nonlinear-rule",
+            "a row rule adds and subtracts columns, it does not multiply them",
+            expr.span,
+            f"`{op}` between columns",
+            "write `income >= 2 * rent` instead of `income / rent >= 2`",
+        )
+    )
+    return None
+
+
+def normalised(terms: list[tuple[str, Fraction]], op: CompareOp, bound: Fraction) -> LinearCompare:
+    """The same comparison with a leading coefficient of one where that is exact in float64, else of positive sign.
+
+    A single column is always divided out: rounding the bound moves it by less than the column's values can differ.
+    """
+    lead = terms[0][1]
+    divided = [value / lead for _, value in terms] + [bound / lead]
+    if len(terms) > 1 and any(Fraction(float(value)) != value for value in divided):
+        lead = Fraction(1 if lead > 0 else -1)
+        divided = [value / lead for _, value in terms] + [bound / lead]
+    names = [name for name, _ in terms]
+    form = Linear(tuple((name, float(value)) for name, value in zip(names, divided, strict=False)))
+    return LinearCompare(form, op if lead > 0 else FLIPPED[op], float(divided[-1]))
+
+
+# --- what is wrong
+
+
+def statistic_in_row(expr: syntax.Stat) -> Diagnostic:
+    """A statistic where a row's own value was expected."""
+    return Diagnostic(
+        "level-mismatch",
+        f"`{expr.name}[...]` is a number of the whole table, not of a row",
+        expr.span,
+        "a statistic inside a row's expression",
+        "compare statistics with statistics, e.g. `E[age] >= 40`, or rows with numbers, e.g. `age >= 40`",
+    )
+
+
+def too_large(span: Span) -> Diagnostic:
+    """Arithmetic that leaves the numbers a computer has."""
+    return Diagnostic("bad-number", "the numbers here are too large", span, "not finite", "use smaller numbers")
+
+
+def division_by_zero(expr: syntax.Arith) -> Diagnostic:
+    """A quotient that is never defined."""
+    return Diagnostic("bad-number", "division by zero", expr.span, "undefined", "divide by another number")
+
+
+def unknown_function(name: str, span: Span) -> Diagnostic:
+    """A name before `(` or `[` that is nothing we know."""
+    known = (*NAMED_FUNCTIONS, *statistics(), *measures(), DISTRIBUTION)
+    meant = {"AVG": "E", "MEAN": "E", "AVERAGE": "E", "SD": "STD", "QUANTILE": "Q(0.5)"}.get(name.upper())
+    help = f"did you mean `{meant}[...]`?" if meant is not None else did_you_mean(name, known)
+    if name in known:
+        brackets = "[...]" if name in statistics() or name == DISTRIBUTION else "(...)"
+        return Diagnostic(
+            "unknown-function", f"`{name}` is written with other brackets", span, "", f"write `{name}{brackets}`"
+        )
+    return Diagnostic("unknown-function", f"there is no function or statistic `{name}`", span, "unknown", help)
+
+
+def _function_in_rule(expr: syntax.Call) -> Diagnostic:
+    return Diagnostic(
+        "nonlinear-rule",
+        f"`{expr.name}` cannot be used in a row rule",
+        expr.span,
+        "not linear",
+        "compare sums of columns with numbers; `max(a, b) <= c` is `a <= c AND b <= c`",
+    )
+
+
+def _not_a_number(column: Category, at: syntax.Name) -> Diagnostic:
+    return type_mismatch(
+        f"`{column.name}` holds categories, not numbers",
+        at.span,
+        "a category column",
+        f"compare it with a value, e.g. `{printer.name(column.name)} == {printer.value(column.categories[0])}`",
+    )
