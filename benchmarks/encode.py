@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from cuts.data.binning import fit_codec
 from cuts.data.codec import decode, encode
-from cuts.data.exchange.files import blocks
+from cuts.data.exchange.files import blocks, load, save
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 
@@ -46,6 +46,11 @@ def main() -> None:
         for seed, block in enumerate(codes):
             decode(block, codec, seed=seed)
         print(f"decode the same: {time.process_time() - began:.2f} CPU s")
+        save(Table(pq.read_table(path)), path.with_suffix(".csv"))
+        began = time.process_time()
+        load(path.with_suffix(".csv"))
+        megabytes = path.with_suffix(".csv").stat().st_size / 1e6
+        print(f"load the same as CSV, {megabytes:.0f} MB: {time.process_time() - began:.2f} CPU s")
 
 
 def peak() -> float:

@@ -99,6 +99,7 @@ def answer(text: str, data: str) -> None:
 @pytest.mark.parametrize("block", range(20))
 def test_a_thousand_mutated_programs_are_answered(block: int) -> None:
     rng = random.Random(block)
+    answered = 0
     for _ in range(1_000):
         data, text = rng.choice(SEEDS)
         mutated = reword(text, rng) if rng.random() < 0.6 else mutate(text, rng)
@@ -106,3 +107,5 @@ def test_a_thousand_mutated_programs_are_answered(block: int) -> None:
             answer(mutated, data)
         except Exception as error:
             raise AssertionError(f"{error!r} for {mutated!r}") from error
+        answered += 1
+    assert answered == 1_000

@@ -69,6 +69,7 @@ TableArgument = Annotated[
     str, typer.Argument(metavar="TABLE", help="A .csv, .parquet, .feather or .jsonl file, or `adult:test`.")
 ]
 DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV file, if it is not found.")]
+QuoteOption = Annotated[str | None, typer.Option("--quote", help="Of a CSV file, if it is not found.")]
 EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Of a CSV file, if it is not found.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
 
@@ -197,6 +198,7 @@ def verify(
     schema: SchemaOption = None,
     set_: SetOption = None,
     delimiter: DelimiterOption = None,
+    quote: QuoteOption = None,
     encoding: EncodingOption = None,
     format: FormatOption = Format.text,
 ) -> None:
@@ -205,7 +207,7 @@ def verify(
     Example: cuts verify fair.cuts synthetic.csv
     """
     parsed = pipeline.read_program(program)
-    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
+    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
     known = pipeline.find_schema(parsed, schema=schema, table=rows)
     outcome = pipeline.verify(parsed, known, rows, values=_values(set_))
     if format is Format.json:
@@ -251,6 +253,7 @@ def schema_infer(
         bool, typer.Option("--keep-derived", help="Keep columns that follow from another one exactly.")
     ] = False,
     delimiter: DelimiterOption = None,
+    quote: QuoteOption = None,
     encoding: EncodingOption = None,
     format: Annotated[SchemaFormat, typer.Option("--format", help="How to write it.")] = SchemaFormat.toml,
 ) -> None:
@@ -258,7 +261,7 @@ def schema_infer(
 
     Example: cuts schema infer people.csv --label salary -o people.toml
     """
-    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
+    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
     name = Path(table).name.split(".")[0]
     schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drop or (), ids=id_ or ())
     if keep_derived:
@@ -279,6 +282,7 @@ def schema_show(
     drop: Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out.")] = None,
     id_: Annotated[list[str] | None, typer.Option("--id", help="A column to make fresh, unique per row.")] = None,
     delimiter: DelimiterOption = None,
+    quote: QuoteOption = None,
     encoding: EncodingOption = None,
     format: FormatOption = Format.text,
 ) -> None:
@@ -286,7 +290,7 @@ def schema_show(
 
     Example: cuts schema show people.csv
     """
-    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
+    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
     name = Path(table).name.split(".")[0]
     known = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
     facts = survey(rows, known)
@@ -302,6 +306,7 @@ def schema_check(
     schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="A .toml or .json schema.")],
     table: TableArgument,
     delimiter: DelimiterOption = None,
+    quote: QuoteOption = None,
     encoding: EncodingOption = None,
     format: FormatOption = Format.text,
 ) -> None:
@@ -310,7 +315,7 @@ def schema_check(
     Example: cuts schema check people.toml people.csv
     """
     known = read_schema(schema)
-    rows = pipeline.open_table(table, delimiter=delimiter, encoding=encoding)
+    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
     found = check_table(rows, known)
     if format is Format.json:
         _print_json({"ok": exit_code(found) == 0, "diagnostics": diagnostics.as_data(found)})

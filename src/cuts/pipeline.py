@@ -74,13 +74,15 @@ def find_schema(program: Program, *, schema: Path | None = None, table: Table | 
     return infer_schema(rows, Path(program.data).name.split(".")[0])
 
 
-def open_table(where: str, *, delimiter: str | None = None, encoding: str | None = None) -> Table:
+def open_table(
+    where: str, *, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None
+) -> Table:
     """The table in a file, or an embedded one as `adult` (its train split), `adult:train` or `adult:test`."""
     name, _, split = where.partition(":")
     embedded = datasets.find(name)
     if embedded is not None and split in ("", "train", "test") and not Path(where).exists():
         return datasets.load(embedded, "test" if split == "test" else "train")
-    return read_table(where, delimiter=delimiter, encoding=encoding)
+    return read_table(where, delimiter=delimiter, quote=quote, encoding=encoding)
 
 
 def check(

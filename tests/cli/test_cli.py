@@ -150,6 +150,13 @@ def test_an_infinite_cell_is_shown(folder: Path) -> None:
     assert "r=inf" in output
 
 
+def test_delimiter_quote_and_encoding_can_be_given(folder: Path) -> None:
+    (folder / "odd.csv").write_bytes("name~note\n'a~b'~1\nGröße~2\n".encode("latin-1"))
+    words = ["schema", "infer", "odd.csv", "--delimiter", "~", "--quote", "'", "--encoding", "latin-1"]
+    output, code = run(["cuts", *words], folder)
+    assert (code, tomllib.loads(output)["columns"]["name"]["categories"]) == (0, ["Größe", "a~b"])
+
+
 def test_check_with_a_table_tells_how_many_rows_satisfy_the_rules(folder: Path) -> None:
     (folder / "rules.cuts").write_text("SYNTHESIZE: adult; ENFORCE: age > 35 AND age < 55; END;")
     output, _ = run(["cuts", "check", "rules.cuts", "--data", "adult"], folder)
