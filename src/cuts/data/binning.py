@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 import pyarrow.compute as pc
@@ -88,25 +87,17 @@ def _numeric_bins(typed: Table, column: Numeric, cuts: tuple[float, ...]) -> Num
 
 
 def _quantile_edges(values: Floats, column: Numeric) -> tuple[float, ...]:
-    """Edges around the spikes, and through the other values so that bins hold equally many; `bins` bins in all."""
+    """Edges around the spikes, and through the other values so that `bins` bins hold equally many of them."""
     assert isinstance(column.bins, int)
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= column.bins:
         return tuple(float(v) for v in distinct)  # every value its own bin
-    spiky = counts > max(SPIKE * len(values), 1)
-    others_need = max(4, ceil(column.bins * (1.0 - counts[spiky].sum() / len(values))))
-    edges = {float(column.low)}
-    spikes: list[float] = []
-    for spike in distinct[spiky][np.argsort(-counts[spiky], kind="stable")].tolist():
-        wider = edges | {spike, after(spike, column.per_unit)}
-        if len(wider) > column.bins - others_need:
-            break
-        edges, spikes = wider, [*spikes, spike]
+    spikes = distinct[counts > max(SPIKE * len(values), 1)]
     others = values[~np.isin(values, spikes)]
-    left = column.bins - len(edges) + 1
-    shares = np.arange(1, left) / left
+    shares = np.arange(1, column.bins) / column.bins
     through = np.quantile(others, shares, method="inverted_cdf").tolist() if len(others) else []
-    return tuple(sorted({*edges, *through}))
+    around = [edge for spike in spikes.tolist() for edge in (spike, after(spike, column.per_unit))]
+    return tuple(sorted({*around, *through}))
 
 
 def _without_empty(values: Floats, edges: tuple[float, ...], fixed: tuple[float, ...] | None) -> tuple[float, ...]:

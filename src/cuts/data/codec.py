@@ -21,7 +21,7 @@ from cuts.data.conform import column_problems, conform
 from cuts.data.identifiers import make_identifiers
 from cuts.data.inside import Members, Pieces, join_members, join_pieces
 from cuts.data.lattice import at_least, before
-from cuts.data.physical import as_arrow
+from cuts.data.physical import as_arrow, as_numbers
 from cuts.data.schema import Empty, Identifier, Schema
 from cuts.data.table import Floats, IntArray, Table
 from cuts.text.diagnostic import CutsError, Diagnostic
@@ -104,22 +104,38 @@ def encode(table: Table, codec: Codec) -> Codes:
     return codes
 
 
-def decode(codes: Codes, codec: Codec, *, seed: int) -> Table:
-    """A value for every code, drawn from its bin; identifiers fresh, derived columns by what they follow."""
+def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
+    """A value for every code, drawn from its bin; identifiers fresh, derived columns by what they follow.
+
+    A table too large for one piece is decoded in several, `first` being the number of rows before this one: every
+    piece has random numbers of its own, which follow from `seed` and `first`, and identifiers go on counting.
+    """
     rows = len(next(iter(codes.values())))
-    streams = iter(np.random.SeedSequence(seed).spawn(len(codec.schema.columns)))
+    streams = iter(np.random.SeedSequence([seed, first]).spawn(len(codec.columns)))
     arrays: dict[str, pa.Array] = {}
     for bins in codec.columns:
         rng = np.random.Generator(np.random.Philox(next(streams)))
         arrays[bins.column.name] = _values(codes[bins.column.name], bins, rng)
-    for name, determinant, table in codec.derived:
-        arrays[name] = _follow(arrays[determinant], table, codec.schema[name])
+    known = {name: table for name, _, table in codec.derived}
+    for name, determinant in codec.schema.derived:
+        arrays[name] = follow(arrays[determinant], known.get(name, {}), codec.schema.learned(name))
     for column in codec.schema:
         if isinstance(column, Identifier):
-            arrays[column.name] = make_identifiers(column, rows, seed)
+            arrays[column.name] = make_identifiers(column, rows, seed, first)
         elif isinstance(column, Empty):
             arrays[column.name] = pa.nulls(rows)
     return Table(pa.table({name: arrays[name] for name in codec.schema.names}))
+
+
+def follow(determinant: pa.Array, known: dict[str, str | float | None], column: Modelled) -> pa.Array:
+    """The derived value of each value of the determinant; what was never seen together is missing."""
+    keys = determinant if pa.types.is_string(determinant.type) else as_numbers(determinant)
+    assert keys is not None, determinant.type
+    places = pc.index_in(keys.cast(pa.string()), value_set=pa.array(list(known), pa.string()))
+    if isinstance(column, Category):
+        return pa.array(list(known.values()), pa.string()).take(places)
+    values = pa.array(list(known.values()), pa.float64()).take(places)
+    return as_arrow(values.fill_null(0.0).to_numpy(), column, ~np.asarray(values.is_valid()))
 
 
 # --- bins without rows
@@ -188,18 +204,3 @@ def _values(codes: IntArray, bins: ColumnBins, rng: np.random.Generator) -> pa.A
         places = pa.array(bins.inside.draw(known, rng), mask=missing)
         return pa.array(bins.column.categories, pa.string()).take(places)
     return as_arrow(bins.inside.draw(known, rng), bins.column, missing)
-
-
-def _follow(
-    determinant: pa.Array, table: dict[str, str | float | None], column: Modelled | Identifier | Empty
-) -> pa.Array:
-    """The derived value of each determinant value; what was never seen together is missing."""
-    keys = pa.array(list(table), pa.string())
-    places = pc.index_in(determinant.cast(pa.string()), value_set=keys)
-    values = list(table.values())
-    if isinstance(column, Category):
-        return pa.array(values, pa.string()).take(places)
-    assert not isinstance(column, Identifier | Empty)
-    numbers = np.array([float("nan") if value is None else float(value) for value in values])
-    found = np.asarray(pa.array(numbers).take(places).to_numpy(zero_copy_only=False), dtype=float)
-    return as_arrow(np.where(np.isnan(found), 0.0, found), column, np.isnan(found))

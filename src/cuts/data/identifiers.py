@@ -7,7 +7,6 @@ counted sign is doubled, which makes room for more.
 from __future__ import annotations
 
 import re
-import uuid
 
 import numpy as np
 import pyarrow as pa
@@ -20,19 +19,33 @@ _SIGNS = {"#": _DIGITS, "A": _UPPER, "a": _LOWER, "x": _DIGITS + "abcdef", "X": 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
-def make_identifiers(column: Identifier, rows: int, seed: int) -> pa.Array:
-    """So many new identifiers.
+def make_identifiers(column: Identifier, rows: int, seed: int, first: int = 0) -> pa.Array:
+    """So many new identifiers, from the one after the `first` ones on.
 
     >>> make_identifiers(Identifier("id", "C-##", 98), 3, 0).to_pylist()
     ['C-98', 'C-99', 'C-100']
+    >>> make_identifiers(Identifier("id", "C-##", 98), 2, 0, first=1).to_pylist()
+    ['C-99', 'C-100']
     """
     if column.pattern is None:
-        return pa.array(np.arange(column.start, column.start + rows, dtype=np.int64))
+        return pa.array(np.arange(column.start + first, column.start + first + rows, dtype=np.int64))
     if column.pattern == UUID:
-        raw = np.random.Generator(np.random.Philox([seed, 7])).bytes(16 * rows)
-        return pa.array([str(uuid.UUID(bytes=raw[16 * i : 16 * i + 16], version=4)) for i in range(rows)])
+        return _uuids(rows, first, [seed, *column.name.encode()])
     signs = _parse(column.pattern)
-    return pa.array([_spell(signs, column.start + i) for i in range(rows)])
+    fitting = _spell_all(signs, column.start + first, rows)
+    return pa.array([_spell(signs, column.start + first + i) for i in range(rows)]) if fitting is None else fitting
+
+
+def start_after(column: Identifier, values: list[str | int]) -> int:
+    """The column's start, or the number after the greatest of `values` that follow its pattern, if that is more.
+
+    >>> start_after(Identifier("id", "C-##", 5), ["C-03", "C-120", "other"])
+    121
+    """
+    if column.pattern == UUID:
+        return column.start
+    numbers = [_number(column.pattern, str(value)) for value in values]
+    return max([column.start, *(number + 1 for number in numbers if number is not None)])
 
 
 def recognise(values: list[str]) -> tuple[str, int] | None:
@@ -83,6 +96,51 @@ def _count(signs: list[tuple[str, bool]], value: str) -> int:
         if counted:
             total = total * len(_SIGNS[sign]) + _SIGNS[sign].index(letter)
     return total
+
+
+def _number(pattern: str | None, text: str) -> int | None:
+    """The number whose value is `text`, or nothing."""
+    if pattern is None:
+        return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
+    signs = _parse(pattern)
+    first = next((i for i, (_, counted) in enumerate(signs) if counted), None)
+    if first is None or len(text) < len(signs):
+        return None
+    signs[first:first] = [signs[first]] * (len(text) - len(signs))  # the first counted sign makes room for more
+    fits = (c in _SIGNS[sign] if counted else c == sign for (sign, counted), c in zip(signs, text, strict=True))
+    return _count(signs, text) if all(fits) else None
+
+
+def _uuids(rows: int, first: int, entropy: list[int]) -> pa.Array:
+    """Version 4 UUIDs; the one of a row depends on its number and the entropy alone."""
+    bits = np.random.Philox(entropy)
+    bits.advance(first // 2)  # a step of the counter is four words: two UUIDs
+    odd = first % 2
+    words = bits.random_raw(2 * (rows + odd)).reshape(-1, 2)[odd:]
+    words[:, 0] = words[:, 0] & ~np.uint64(0xF000) | np.uint64(0x4000)
+    words[:, 1] = words[:, 1] & ~np.uint64(0xC0 << 56) | np.uint64(0x80 << 56)
+    halves = words.astype(">u8").view(np.uint8).reshape(rows, 16)
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    letters = np.full((rows, 36), ord("-"), np.uint8)
+    places = [i for i in range(36) if i not in (8, 13, 18, 23)]
+    letters[:, places] = digits[np.stack([halves >> 4, halves & 15], axis=2).reshape(rows, 32)]
+    return pa.array(letters.view("S36").ravel()).cast(pa.string())
+
+
+def _spell_all(signs: list[tuple[str, bool]], start: int, rows: int) -> pa.Array | None:
+    """The values of so many numbers from `start` on, or nothing if one needs more room than the pattern has."""
+    letters = np.empty((rows, len(signs)), np.uint32)
+    carry = np.arange(rows)
+    for place in range(len(signs) - 1, -1, -1):
+        sign, counted = signs[place]
+        members = np.array([ord(letter) for letter in (_SIGNS[sign] if counted else sign)], np.uint32)
+        if counted:
+            start, digit = divmod(start, len(members))
+            carry, chosen = np.divmod(carry + digit, len(members))
+            letters[:, place] = members[chosen]
+        else:
+            letters[:, place] = members
+    return None if start or carry.any() else pa.array(letters.view(f"U{len(signs)}").ravel())
 
 
 def _spell(signs: list[tuple[str, bool]], number: int) -> str:

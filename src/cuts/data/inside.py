@@ -30,18 +30,21 @@ class Pieces:
 
     def draw(self, codes: IntArray, rng: np.random.Generator) -> Floats:
         """A value for every code."""
-        piece = np.searchsorted(self.until, codes + rng.random(len(codes)), side="right")
-        piece = np.minimum(piece, len(self.until) - 1)
+        piece = _drawn(self.until, codes, rng)
         share = rng.random(len(codes))
         low, high = self.low[piece], self.high[piece]
         if self.per_unit is None:
             return np.clip(low + share * (high - low), low, high)
         return np.minimum(low + np.floor(share * (high - low + 1.0)), high) / self.per_unit
 
+    def weights(self) -> Floats:
+        """The share of its bin's rows in every piece."""
+        shares: Floats = np.diff(self.until, prepend=0.0)  # every bin ends where the next begins
+        return shares
+
     def moments(self) -> tuple[Floats, Floats]:
         """Mean and mean square of every bin's values."""
-        weight = np.diff(self.until, prepend=0.0)
-        weight[1:] = np.where(self.owner[1:] != self.owner[:-1], self.until[1:] - self.owner[1:], weight[1:])
+        weight = self.weights()
         unit = 1.0 if self.per_unit is None else float(self.per_unit)
         first = (self.low + self.high) / 2
         if self.per_unit is None:
@@ -65,29 +68,39 @@ class Members:
 
     def draw(self, codes: IntArray, rng: np.random.Generator) -> IntArray:
         """A category's position for every code."""
-        found = np.searchsorted(self.until, codes + rng.random(len(codes)), side="right")
-        return self.places[np.minimum(found, len(self.until) - 1)]
+        if len(self.places) == int(self.owner[-1]) + 1:  # every bin has one member
+            return self.places[codes]
+        return self.places[_drawn(self.until, codes, rng)]
+
+    def weights(self) -> Floats:
+        """The share of its bin's rows in every member."""
+        shares: Floats = np.diff(self.until, prepend=0.0)  # every bin ends where the next begins
+        return shares
 
 
 def join_pieces(bins: list[tuple[Floats, Floats, Floats]], per_unit: int | None) -> Pieces:
     """The pieces of a column from those of each bin: their ends and their weights."""
-    low, high, weights = (np.concatenate([b[i] for b in bins]) for i in range(3))
-    owner = np.repeat(np.arange(len(bins)), [len(b[0]) for b in bins])
-    return Pieces(low, high, owner, _until(owner, weights, len(bins)), per_unit)
+    low, high = (np.concatenate([b[i] for b in bins]) for i in range(2))
+    owner, until = _divided([b[2] for b in bins])
+    return Pieces(low, high, owner, until, per_unit)
 
 
 def join_members(bins: list[tuple[IntArray, Floats]]) -> Members:
     """The members of a column from those of each bin: their positions and their weights."""
-    places, weights = (np.concatenate([b[i] for b in bins]) for i in range(2))
-    owner = np.repeat(np.arange(len(bins)), [len(b[0]) for b in bins])
-    return Members(places.astype(np.int64), owner, _until(owner, weights, len(bins)))
+    places = np.concatenate([b[0] for b in bins]).astype(np.int64)
+    return Members(places, *_divided([b[1] for b in bins]))
 
 
-def _until(owner: IntArray, weights: Floats, bins: int) -> Floats:
-    totals = np.bincount(owner, weights, minlength=bins)
-    running = np.cumsum(weights)
-    before = np.concatenate([[0.0], np.cumsum(totals)])[owner]
-    until: Floats = owner + np.minimum((running - before) / totals[owner], 1.0)
-    ends = np.flatnonzero(np.diff(owner, append=bins) != 0)
-    until[ends] = owner[ends] + 1.0  # the last piece of a bin ends it exactly
-    return until
+def _divided(bins: list[Floats]) -> tuple[IntArray, Floats]:
+    """The owner and the `until` of every piece, from the weights in each bin."""
+    owner = np.repeat(np.arange(len(bins)), [len(weights) for weights in bins])
+    running = [np.cumsum(weights) for weights in bins]
+    # A piece without weight ends where it begins, and the last one with weight ends its bin exactly.
+    return owner, owner + np.concatenate([total / total[-1] for total in running])
+
+
+def _drawn(until: Floats, codes: IntArray, rng: np.random.Generator) -> IntArray:
+    """A piece of each code's bin, as often as its share says."""
+    place = np.minimum(codes + rng.random(len(codes)), np.nextafter(codes + 1.0, 0.0))  # a sum may round up
+    found: IntArray = np.searchsorted(until, place, side="right").astype(np.int64)
+    return found

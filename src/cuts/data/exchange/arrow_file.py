@@ -16,9 +16,11 @@ from pyarrow import ipc
 from pyarrow import parquet as pq
 
 from cuts.data.exchange.readable import check_names, check_type, other_columns
-from cuts.data.exchange.streams import ROWS, damaged, kind_of, reading
+from cuts.data.exchange.recast import dictionaries_of, joined, recoded
+from cuts.data.exchange.streams import ROWS, Write, damaged, kind_of, reading
 
 ArrowKind = Literal["parquet", "feather"]
+GROUP = 32 << 20  # bytes in memory from which rows are written as a row group
 
 
 def find_schema(path: Path, kind: ArrowKind) -> pa.Schema:
@@ -42,16 +44,40 @@ def read_blocks(path: Path, kind: ArrowKind, schema: pa.Schema) -> Iterator[pa.R
             yield from (chosen.slice(start, ROWS) for start in range(0, chosen.num_rows, ROWS))
 
 
-def write_parquet(stream: Any, arrow: pa.Table) -> None:
-    """Write the table as Parquet."""
-    pq.write_table(arrow, stream, compression="zstd")
+@contextmanager
+def writing_parquet(stream: Any, schema: pa.Schema) -> Iterator[Write]:
+    """What writes rows as Parquet; small tables are gathered to row groups that are worth reading."""
+    held: list[pa.Table] = []
+    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+
+        def flush() -> None:
+            writer.write_table(pa.concat_tables(held))
+            held.clear()
+
+        def write(table: pa.Table) -> None:
+            held.append(table)
+            if sum(each.nbytes for each in held) >= GROUP:
+                flush()
+
+        yield write
+        if held:
+            flush()
 
 
-def write_feather(stream: Any, arrow: pa.Table) -> None:
-    """Write the table as Feather version 2, which is Arrow's file format."""
-    options = ipc.IpcWriteOptions(compression="lz4", unify_dictionaries=True)
-    with ipc.new_file(stream, arrow.schema, options=options) as writer:
-        writer.write_table(arrow, max_chunksize=ROWS)
+@contextmanager
+def writing_feather(stream: Any, schema: pa.Schema) -> Iterator[Write]:
+    """What writes rows as Feather version 2, which is Arrow's file format."""
+    known: dict[str, pa.Array] = {}
+    options = ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
+    with ipc.new_file(stream, schema, options=options) as writer:
+
+        def write(table: pa.Table) -> None:
+            # Such a file can make a dictionary longer, but not replace it.
+            for name, found in dictionaries_of(table).items():
+                known[name] = joined(known[name], found) if name in known else found
+            writer.write_table(recoded(table, known), max_chunksize=ROWS)
+
+        yield write
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cuts.data.exchange.csv_dialect import DELIMITERS, Dialect, blank_lines, hea
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
 from cuts.data.exchange.looks import Look, described, parse, show
 from cuts.data.exchange.readable import other_columns, unreadable
-from cuts.data.exchange.streams import ROWS, reading, reason
+from cuts.data.exchange.streams import ROWS, Write, reading, reason
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
 _BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
@@ -47,15 +48,23 @@ def read_blocks(path: Path, dialect: Dialect, looks: Mapping[str, Look]) -> Iter
         before += block.num_rows
 
 
-def write_rows(stream: Any, table: pa.Table, dialect: Dialect, looks: Mapping[str, Look]) -> None:
-    """Write the columns, each of its look's type; texts are quoted only where they must be, the empty text always."""
+@contextmanager
+def writing(stream: Any, dialect: Dialect, looks: Mapping[str, Look]) -> Iterator[Write]:
+    """What writes rows below the header: the columns of `looks`, each of its look's type.
+
+    Texts are quoted only where they must be, the empty text always.
+    """
     encoder = codecs.getincrementalencoder(dialect.encoding)()
-    names = _quoted(pa.array(table.column_names), dialect, DELIMITERS).to_pylist()  # so that the delimiter is clear
+    names = _quoted(pa.array(list(looks)), dialect, DELIMITERS).to_pylist()  # so that the delimiter is clear
     stream.write(encoder.encode(dialect.delimiter.join(names) + dialect.newline))
-    for block in table.to_batches(max_chunksize=ROWS):
-        cells = [_cells(block.column(name), name, looks[name], dialect) for name in table.column_names]
-        lines = pc.binary_join_element_wise(*cells, dialect.delimiter).to_pylist()
-        stream.write(encoder.encode("".join(line + dialect.newline for line in lines)))
+
+    def write(table: pa.Table) -> None:
+        for block in table.to_batches(max_chunksize=ROWS):
+            cells = [_cells(block.column(name), name, look, dialect) for name, look in looks.items()]
+            lines = pc.binary_join_element_wise(*cells, dialect.delimiter).to_pylist()
+            stream.write(encoder.encode("".join(line + dialect.newline for line in lines)))
+
+    yield write
 
 
 def _text_blocks(path: Path, dialect: Dialect, names: Sequence[str]) -> Iterator[pa.RecordBatch]:

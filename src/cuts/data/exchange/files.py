@@ -11,8 +11,10 @@ formats of dates, spelling of truth values) is kept in the `FileForm`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,7 +24,7 @@ from cuts.data.exchange.csv_dialect import Dialect, find_dialect
 from cuts.data.exchange.looks import Look, look_of, type_of
 from cuts.data.exchange.readable import check_rows, unreadable
 from cuts.data.exchange.recast import dictionaries_of, plain_values, recast
-from cuts.data.exchange.streams import Compression, Kind, check_present, check_writable, whole_or_nothing
+from cuts.data.exchange.streams import Compression, Kind, Write, check_present, check_writable, whole_or_nothing
 from cuts.data.table import Table
 from cuts.text.diagnostic import usage_error
 
@@ -121,19 +123,29 @@ def save(table: Table, path: Path | str, form: FileForm | None = None) -> None:
     With the form of a file the columns get the types and order they had there; with one of the same kind, also the
     look.
     """
+    save_blocks([table], path, form)
+
+
+def save_blocks(blocks: Iterable[Table], path: Path | str, form: FileForm | None = None) -> int:
+    """Write the rows of all blocks to one file as `save` does, in flat memory; returns how many there were.
+
+    If a block fails to come, everything is left as it was. Blocks of different columns, or none, are a `ValueError`.
+    """
     path = Path(path)
     kind, _ = check_writable(path)
-    arrow = table.arrow if form is None else _arranged(table.arrow, form)
     shape = form if form is not None and form.kind == kind else None
-    match kind:
-        case "csv" | "jsonl":
-            _save_texts(arrow, path, kind, shape)
-        case "parquet":
-            with whole_or_nothing(path) as stream:
-                arrow_file.write_parquet(stream, arrow)
-        case "feather":
-            with whole_or_nothing(path) as stream:
-                arrow_file.write_feather(stream, arrow)
+    parts = (_prepared(block.arrow, kind, form) for block in blocks)
+    first = next(parts, None)
+    if first is None:
+        raise ValueError("there is no block to write; a table without rows is one block")
+    rows = 0
+    with _writing(path, kind, first.schema, shape) as write:
+        for part in chain([first], parts):
+            if not part.schema.equals(first.schema):
+                raise ValueError(f"the block after row {rows} has other columns than the first, or other types")
+            write(part)
+            rows += part.num_rows
+    return rows
 
 
 def _batches(path: Path, form: FileForm) -> Iterator[pa.RecordBatch]:
@@ -159,23 +171,45 @@ def _arranged(arrow: pa.Table, form: FileForm) -> pa.Table:
     return recast(arrow, pa.schema(fields, metadata), form.dictionaries)
 
 
-def _save_texts(arrow: pa.Table, path: Path, kind: Kind, shape: FileForm | None) -> None:
-    plain = pa.table([plain_values(column) for column in arrow.columns], names=arrow.column_names)
+def _prepared(arrow: pa.Table, kind: Kind, form: FileForm | None) -> pa.Table:
+    """The table in the form's order and types; without dictionaries where the file is text."""
+    arranged = arrow if form is None else _arranged(arrow, form)
+    if kind in ("parquet", "feather"):
+        return arranged
+    return pa.table([plain_values(column) for column in arranged.columns], names=arranged.column_names)
+
+
+@contextmanager
+def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) -> Iterator[Write]:
+    """What writes tables of that schema to the file, which is there when all went well at the end."""
+    match kind:
+        case "parquet":
+            with whole_or_nothing(path) as stream, arrow_file.writing_parquet(stream, schema) as write:
+                yield write
+        case "feather":
+            with whole_or_nothing(path) as stream, arrow_file.writing_feather(stream, schema) as write:
+                yield write
+        case "jsonl":
+            looks = _looks(path, schema, shape)
+            with whole_or_nothing(path) as stream, jsonl_file.writing(stream, looks) as write:
+                yield write
+        case "csv":
+            looks = _looks(path, schema, shape)
+            dialect = Dialect("\t" if ".tsv" in path.name.lower() else ",") if shape is None else shape.dialect
+            try:
+                with whole_or_nothing(path) as stream, csv_file.writing(stream, dialect, looks) as write:
+                    yield write
+            except UnicodeEncodeError:
+                raise usage_error(
+                    "unwritable-file",
+                    f"{path} cannot be written: a text has signs {dialect.encoding} does not have",
+                    "save the table you brought as UTF-8 first, or write a .parquet file",
+                ) from None
+
+
+def _looks(path: Path, schema: pa.Schema, shape: FileForm | None) -> dict[str, Look]:
     kept = {} if shape is None else shape.looks
-    looks = {column.name: kept.get(column.name) or _look(path, column) for column in plain.schema}
-    with whole_or_nothing(path) as stream:
-        if kind == "jsonl":
-            jsonl_file.write_rows(stream, plain, looks)
-            return
-        dialect = Dialect("\t" if ".tsv" in path.name.lower() else ",") if shape is None else shape.dialect
-        try:
-            csv_file.write_rows(stream, plain, dialect, looks)
-        except UnicodeEncodeError:
-            raise usage_error(
-                "unwritable-file",
-                f"{path} cannot be written: a text has signs {dialect.encoding} does not have",
-                "save the table you brought as UTF-8 first, or write a .parquet file",
-            ) from None
+    return {column.name: kept.get(column.name) or _look(path, column) for column in schema}
 
 
 def _look(path: Path, column: pa.Field) -> Look:

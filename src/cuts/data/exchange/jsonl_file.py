@@ -10,6 +10,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from pyarrow import json as arrow_json
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
 from cuts.data.exchange.looks import Look, described, look_of, parse, show, type_of
 from cuts.data.exchange.readable import check_names, check_rows, check_type, undecodable, unreadable
-from cuts.data.exchange.streams import ROWS, reading
+from cuts.data.exchange.streams import ROWS, Write, reading
 from cuts.text.diagnostic import CutsError
 
 _CHUNK = 4 << 20  # bytes
@@ -58,12 +59,17 @@ def read_blocks(path: Path, looks: Mapping[str, Look]) -> Iterator[pa.RecordBatc
             before += block.num_rows
 
 
-def write_rows(stream: Any, table: pa.Table, looks: Mapping[str, Look]) -> None:
-    """Write the columns, each of its look's type, one object a line."""
-    for block in table.to_batches(max_chunksize=ROWS):
-        members = [_members(block.column(name), name, looks[name]) for name in table.column_names]
-        objects = pc.binary_join_element_wise(*members, ",").to_pylist()
-        stream.write("".join(f"{{{each}}}\n" for each in objects).encode())
+@contextmanager
+def writing(stream: Any, looks: Mapping[str, Look]) -> Iterator[Write]:
+    """What writes rows, one object a line: the columns of `looks`, each of its look's type."""
+
+    def write(table: pa.Table) -> None:
+        for block in table.to_batches(max_chunksize=ROWS):
+            members = [_members(block.column(name), name, look) for name, look in looks.items()]
+            objects = pc.binary_join_element_wise(*members, ",").to_pylist()
+            stream.write("".join(f"{{{each}}}\n" for each in objects).encode())
+
+    yield write
 
 
 # --- lines

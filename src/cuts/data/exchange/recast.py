@@ -32,6 +32,26 @@ def dictionaries_of(table: pa.Table) -> dict[str, pa.Array]:
     return {name: unified.column(name).chunk(0).dictionary for name in coded if unified.column(name).num_chunks}
 
 
+def joined(dictionary: pa.Array, other: pa.Array) -> pa.Array:
+    """The categories of both dictionaries; those of the first keep their places."""
+    if other.equals(dictionary):
+        return dictionary
+    known, more = (plain_values(pa.chunked_array([each])).combine_chunks() for each in (dictionary, other))
+    fresh = more.filter(pc.invert(pc.is_in(more, value_set=known)))
+    return pa.concat_arrays([known, fresh]).cast(dictionary.type)
+
+
+def recoded(table: pa.Table, dictionaries: Mapping[str, pa.Array]) -> pa.Table:
+    """The table with its dictionary columns coded by these dictionaries, which have all their values."""
+    for place, field in enumerate(table.schema):
+        dictionary = dictionaries.get(field.name)
+        chunks = table.column(place).chunks
+        if dictionary is not None and not all(chunk.dictionary.equals(dictionary) for chunk in chunks):
+            coded = _coded(plain_values(table.column(place)), field.type, dictionary)
+            table = table.set_column(place, field, coded)
+    return table
+
+
 def recast_column(values: pa.ChunkedArray, kind: pa.DataType, dictionary: pa.Array | None = None) -> pa.ChunkedArray:
     """The values as `kind`; for a dictionary type coded by `dictionary`, or in order of appearance without one."""
     if values.type == kind:

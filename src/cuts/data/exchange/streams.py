@@ -6,10 +6,10 @@ import gzip
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -19,6 +19,7 @@ from cuts.text.files import unwritable
 
 Kind = Literal["csv", "parquet", "feather", "jsonl"]
 Compression = Literal["gz", "zst"]
+Write: TypeAlias = Callable[[pa.Table], None]  # writes further rows to an open file
 
 ROWS = 65_536  # the most rows of a block
 ENDINGS = "tables are .csv, .tsv, .parquet, .feather, .arrow or .jsonl files, also with .gz or .zst at the end"

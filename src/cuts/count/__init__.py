@@ -1,0 +1,1 @@
+"""Rows to counts: how often the bins of columns go together."""

@@ -1,0 +1,273 @@
+"""Columns too long to look at as a whole: a few values are kept on which `infer_schema` decides as it would on all.
+
+What is decided, and how, stays in `data/infer.py`; here is only which values its decisions need: the lowest and the
+highest, one for every number of decimals that is not enough, all different texts, one for every letter at every place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cuts.data.exchange.recast import is_text
+from cuts.data.infer import ENOUGH_ROWS, MOST_DECIMALS, free_text, infer_schema
+from cuts.data.physical import as_numbers
+from cuts.data.schema import Column
+from cuts.data.table import Floats, Table
+from cuts.text.diagnostic import CutsError
+
+MOST_DIFFERENT = 1 << 19  # values of a column that are remembered one by one
+
+
+class ColumnDigest:
+    """A column of which blocks were seen."""
+
+    def __init__(self, field: pa.Field, *, declared_id: bool) -> None:
+        self._name = field.name
+        self._missing = False
+        self._kept = _kept_for(field.type, declared_id=declared_id)
+
+    def add(self, block: Table) -> None:
+        """See one more block."""
+        self._missing |= bool(block.missing(self._name).any())
+        values = block.column(self._name).combine_chunks()
+        if pa.types.is_dictionary(values.type) and not values.type.ordered:
+            values = values.dictionary_decode()
+        self._kept.add(values)
+
+    def infer(self) -> Column:
+        """What the column is, as `infer_schema` would say of all its values; raises what it would."""
+        if isinstance(self._kept, _Texts) and self._kept.too_many:
+            raise CutsError([free_text(self._name, self._kept.number)])
+        few, as_id = self._kept.few()
+        if self._missing or len(few) == 0:
+            few = pa.chunked_array([*few.chunks, pa.nulls(1, few.type)])
+        try:
+            return infer_schema(Table(pa.table({self._name: few})), "", ids=(self._name,) if as_id else ()).columns[0]
+        except CutsError as error:
+            if isinstance(self._kept, _Texts) and error.diagnostics[0].code == "free-text":
+                raise CutsError([free_text(self._name, self._kept.number)]) from None
+            raise
+
+
+class _Kept(Protocol):
+    def add(self, values: pa.Array) -> None: ...
+
+    def few(self) -> tuple[pa.ChunkedArray, bool]:
+        """Values to decide on, a missing one not needed; and whether the column is an identifier if it can be."""
+
+
+def _kept_for(kind: pa.DataType, *, declared_id: bool) -> _Kept:
+    if pa.types.is_dictionary(kind) and kind.ordered:
+        return _Ordered(kind)
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if is_text(plain):
+        return _Texts(declared_id)
+    numeric = pa.types.is_integer(plain) or pa.types.is_floating(plain) or pa.types.is_decimal(plain)
+    moment = pa.types.is_temporal(plain) and not pa.types.is_interval(plain)
+    return _Numbers(plain, declared_id) if numeric or moment else _First(plain)
+
+
+class _First:
+    """The first value: the type alone decides."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._found = pa.chunked_array([], kind)
+
+    def add(self, values: pa.Array) -> None:
+        if len(self._found) == 0:
+            known = values.drop_null()
+            self._found = pa.chunked_array([known.take(pa.array(range(min(1, len(known))), pa.int64()))])
+
+    def few(self) -> tuple[pa.ChunkedArray, bool]:
+        return self._found, False
+
+
+class _Ordered:
+    """A value for every dictionary that knows new values; put together they know all, in the same order."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._first = _First(kind)
+        self._known: set[Any] = set()
+        self._found: list[pa.Array] = []
+
+    def add(self, values: pa.Array) -> None:
+        self._first.add(values)
+        new = set(values.dictionary.to_pylist()) - self._known
+        if new and len(values):
+            self._known |= new
+            self._found.append(values.take(pa.array([0])))
+
+    def few(self) -> tuple[pa.ChunkedArray, bool]:
+        first, _ = self._first.few()
+        return pa.chunked_array([*self._found, *first.chunks], first.type) if len(first) else first, False
+
+
+class _Numbers:
+    """The lowest and the highest number, one for every number of decimals not enough, and whether all differ."""
+
+    def __init__(self, kind: pa.DataType, declared_id: bool) -> None:
+        self._kind, self._declared_id = kind, declared_id
+        self._count = 0
+        self._different: _Different[float] = _Different()
+        self._kept: dict[str, tuple[float, pa.Array]] = {}  # by what they show
+
+    def add(self, values: pa.Array) -> None:
+        found = as_numbers(values)
+        assert found is not None
+        numbers = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+        if len(numbers) == 0:
+            return
+        values = values.filter(found.is_valid())
+        low, high = int(numbers.argmin()), int(numbers.argmax())
+        shown = {f"value {self._count + i}": i for i in range(min(len(numbers), ENOUGH_ROWS - self._count))}
+        shown |= {"low": low} if "low" not in self._kept or numbers[low] < self._kept["low"][0] else {}
+        shown |= {"high": high} if "high" not in self._kept or numbers[high] > self._kept["high"][0] else {}
+        shown |= self._finer(numbers)
+        self._kept |= {what: (float(numbers[i]), values.take(pa.array([i]))) for what, i in shown.items()}
+        self._count += len(numbers)
+        if self._different.unique and self._may_number_rows:
+            self._different.add(numbers.tolist(), len(numbers))
+
+    @property
+    def _may_number_rows(self) -> bool:
+        return "more than 0 decimals" not in self._kept and not pa.types.is_temporal(self._kind)
+
+    def _finer(self, numbers: Floats) -> dict[str, int]:
+        """The first number for which so many decimals are not enough, where none is kept yet."""
+        if pa.types.is_integer(self._kind):
+            return {}
+        shown: dict[str, int] = {}
+        for decimals in range(MOST_DECIMALS + 1):
+            what = f"more than {decimals} decimals"
+            if what not in self._kept:
+                with np.errstate(all="ignore"):
+                    finer = np.round(numbers, decimals) != numbers
+                shown |= {what: int(finer.argmax())} if finer.any() else {}
+        return shown
+
+    def few(self) -> tuple[pa.ChunkedArray, bool]:
+        if not self._kept:
+            return pa.chunked_array([], self._kind), self._declared_id
+        unique = self._different.unique
+        different = dict(self._kept.values())
+        found = [*different.values(), *([] if unique else [self._kept["low"][1]])]
+        dense = self._kept["high"][0] - self._kept["low"][0] + 1 <= 2 * self._count
+        numbered = unique and dense and self._count >= ENOUGH_ROWS
+        return pa.chunked_array(found, self._kind), self._declared_id or numbered
+
+
+class _Texts:
+    """All different texts, or those of a share; while they may be identifiers, also what shows their look."""
+
+    def __init__(self, declared_id: bool) -> None:
+        self._declared_id = declared_id
+        self._count = 0
+        self._different: _Different[str] = _Different()
+        self._look = _Look()
+
+    @property
+    def too_many(self) -> bool:
+        """Whether they can be neither identifiers nor categories."""
+        return self._different.is_share and not self._different.unique and not self._declared_id
+
+    @property
+    def number(self) -> int:
+        """How many different texts there are, about if there are very many."""
+        return self._count if self._different.unique else self._different.number
+
+    def add(self, values: pa.Array) -> None:
+        plain = values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
+        texts = [text for text in pc.unique(plain).to_pylist() if text is not None]
+        known = len(values) - values.null_count
+        self._count += known
+        self._different.add(texts, known)
+        if texts and (self._declared_id or self._different.unique):
+            self._look.add(texts)
+
+    def few(self) -> tuple[pa.ChunkedArray, bool]:
+        kept = sorted(self._different.kept)
+        found: Iterable[str] = kept
+        if self._declared_id:
+            found = self._look.examples
+        elif self._different.unique:
+            found = {*self._look.examples, *kept[:ENOUGH_ROWS]}
+        elif 2 * len(kept) > self._count:
+            # One text again and again, so that there are enough and still hardly any repeats.
+            found = [*kept, *kept[:1] * max(1, min(self._count, ENOUGH_ROWS) - len(kept))]
+        else:
+            found = kept * 2
+        return pa.chunked_array([pa.array(list(found), pa.string())]), self._declared_id
+
+
+class _Look:
+    """Texts with every letter at every place, the highest of all, and two lengths if there are several."""
+
+    def __init__(self) -> None:
+        self._examples: list[str] = []
+        self._letters: list[set[str]] = []  # at each place, while all texts are of one length
+        self._mixed = False
+        self._highest = ""
+
+    @property
+    def examples(self) -> set[str]:
+        """Texts that look as all do."""
+        return {*self._examples, self._highest} if self._examples else set()
+
+    def add(self, texts: Sequence[str]) -> None:
+        self._highest = max(self._highest, *texts)
+        if not self._examples:
+            self._examples.append(texts[0])
+            self._letters = [set() for _ in texts[0]]
+        other = next((text for text in texts if len(text) != len(self._letters)), None)
+        if other is not None and not self._mixed:
+            self._mixed = True
+            self._examples.append(other)
+        if self._mixed:
+            return
+        for known, letters in zip(self._letters, zip(*texts, strict=True), strict=True):
+            new = set(letters) - known
+            self._examples += [texts[letters.index(letter)] for letter in new]
+            known |= new
+
+
+_Value = TypeVar("_Value", str, float)
+
+
+class _Different(Generic[_Value]):
+    """Different values, up to a limit all of them; beyond, those of a share that is chosen by hash."""
+
+    def __init__(self) -> None:
+        self.kept: set[_Value] = set()
+        self.unique = True  # none was seen twice
+        self._halvings = 0
+
+    @property
+    def is_share(self) -> bool:
+        """Whether there were too many to keep all."""
+        return self._halvings > 0
+
+    @property
+    def number(self) -> int:
+        """How many there are, about if there are too many."""
+        return len(self.kept) << self._halvings
+
+    def add(self, values: Iterable[_Value], rows: int) -> None:
+        """See the values of so many rows."""
+        new = set(values)
+        self.unique &= len(new) == rows
+        if self._halvings:
+            new = {value for value in new if self._is_chosen(value)}
+        self.unique &= self.kept.isdisjoint(new)
+        self.kept |= new
+        while len(self.kept) > MOST_DIFFERENT:
+            self._halvings += 1
+            self.kept = {value for value in self.kept if self._is_chosen(value)}
+
+    def _is_chosen(self, value: _Value) -> bool:
+        return crc32(str(value).encode(errors="surrogatepass")) & ((1 << self._halvings) - 1) == 0

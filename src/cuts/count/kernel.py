@@ -1,0 +1,198 @@
+"""Rows to counts, block by block in flat memory.
+
+A block's codes are brought to the smallest whole numbers that hold them. The key of a row in a table is built column by
+column, and tables that begin with the same columns share that part. Only the adding up differs with numba, which is
+used when it is installed and there is enough to count to win back the time it takes to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from itertools import chain, takewhile
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuts.count.cover import Clique, Cover, cells, in_order, sum_out
+from cuts.count.joint import join_cliques, key_paths
+from cuts.count.marginals import Marginals
+from cuts.data.codec import Codec, Codes, encode
+from cuts.data.codec_file import fingerprint
+from cuts.data.exchange.streams import ROWS
+from cuts.data.table import IntArray, Table
+from cuts.text.diagnostic import CutsError
+
+Keys: TypeAlias = NDArray[Any]  # of the smallest type that holds them
+Tally: TypeAlias = Callable[[Keys, IntArray], None]  # add one to the cell of every key
+
+LARGEST = 1 << 28  # cells of a table: 2 GB
+NUMBA_PAYS = 7_000  # tables of a block: what numba gains on them is what compiling takes
+DENSE = 2  # rows for each cell from which a histogram of the block is quicker than adding row by row
+
+
+def count(
+    blocks: Iterable[Table],
+    codec: Codec,
+    cliques: Sequence[Clique],
+    *,
+    seen: Callable[[int], None] | None = None,
+    tally: Tally | None = None,
+) -> Marginals:
+    """The counts of the cliques over all rows; `seen` is told the number of rows so far after every block.
+
+    The columns of a clique may be in any order. Memory does not grow with the rows. Raises `CutsError` when a value
+    lies outside the codec's schema. `tally` is chosen here unless it is given; every one counts the same.
+    """
+    sizes, into = _begin(codec, cliques)
+    rows = 0
+    for number, block in enumerate(_cut(blocks)):
+        codes = _encoded(block, codec, rows)
+        count_block(codes, sizes, into, tally or _worthwhile(number * len(into)))
+        rows += block.rows
+        if seen is not None:
+            seen(rows)
+    return _finish(into, rows, codec, cliques)
+
+
+def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally: Tally | None = None) -> Marginals:
+    """The counts of the cliques over rows that are encoded already."""
+    lengths = {len(values) for values in codes.values()}
+    if len(lengths) > 1:
+        raise ValueError(f"the columns have different numbers of rows: {sorted(lengths)}")
+    rows = lengths.pop() if lengths else 0
+    sizes, into = _begin(codec, cliques)
+    for number, start in enumerate(range(0, rows, ROWS)):
+        block = {name: values[start : start + ROWS] for name, values in codes.items()}
+        count_block(block, sizes, into, tally or _worthwhile(number * len(into)))
+    return _finish(into, rows, codec, cliques)
+
+
+def count_block(codes: Codes, sizes: Mapping[str, int], into: Mapping[Clique, IntArray], tally: Tally) -> None:
+    """Add the rows of one block to the flat tables of `into`, whose cells count a clique's last column fastest.
+
+    Tables that follow each other share the key of the columns they begin with, so `key_paths` makes a good order.
+    """
+    small = {name: _compact(codes[name], name, sizes[name]) for name in dict.fromkeys(chain.from_iterable(into))}
+    before: Clique = ()
+    keys: list[Keys] = []  # of the first column of `before`, of its first two, and so on
+    for path, counts in into.items():
+        keys = keys[: _alike(path, before)]
+        for length in range(len(keys), len(path)):
+            name, width = path[length], cells(path[: length + 1], sizes)
+            keys.append(_extended(keys[-1], small[name], sizes[name], width) if keys else small[name])
+        tally(keys[-1], counts)
+        before = path
+
+
+def numpy_tally(keys: Keys, counts: IntArray) -> None:
+    """Add one to the cell of every key."""
+    if len(keys) >= DENSE * len(counts):
+        counts += np.bincount(keys, minlength=len(counts))
+    else:
+        np.add.at(counts, keys, 1)
+
+
+@cache
+def numba_tally() -> Tally | None:
+    """The same compiled by numba, or nothing where numba cannot be used; it compiles when first called."""
+    try:
+        compiled: Tally = import_module("numba").njit(nogil=True)(_add_up)
+    except Exception:  # not installed, or not for this numpy or processor: it is never needed
+        return None
+    return compiled
+
+
+def _add_up(keys: Keys, counts: IntArray) -> None:
+    for i in range(keys.shape[0]):  # numba's view: no Python object is made here
+        counts[keys[i]] += 1
+
+
+def _worthwhile(done: int) -> Tally:
+    """What to count with after so many tables: numba as soon as compiling it at the start would have been right."""
+    return (numba_tally() if done >= NUMBA_PAYS else None) or numpy_tally
+
+
+# --- keys
+
+
+def _compact(codes: IntArray, name: str, size: int) -> Keys:
+    if len(codes) and (codes.min() < 0 or codes.max() >= size):
+        raise ValueError(f"the column `{name}` has codes outside its {size} bins")
+    return codes.astype(_holding(size))
+
+
+def _extended(keys: Keys, codes: Keys, size: int, width: int) -> Keys:
+    """The keys with one column more, of `size` bins; there are `width` of them."""
+    kind = _holding(width)
+    wider = keys.astype(kind)
+    wider *= kind(size)
+    wider += codes
+    return wider
+
+
+def _holding(size: int) -> type[np.unsignedinteger[Any]]:
+    """The smallest type for whole numbers below `size`."""
+    return next(kind for kind in (np.uint8, np.uint16, np.uint32) if size <= 1 << 8 * kind().itemsize)
+
+
+def _alike(one: Clique, other: Clique) -> int:
+    """How many columns both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+# --- before the first block and after the last
+
+
+def _begin(codec: Codec, cliques: Sequence[Clique]) -> tuple[dict[str, int], dict[Clique, IntArray]]:
+    """The sizes of all columns, and the tables to count, flat and empty.
+
+    A column of one bin takes no part: its code is always 0.
+    """
+    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    wanted = [in_order(clique, sizes) for clique in cliques]
+    for clique in wanted:
+        if cells(clique, sizes) > LARGEST:
+            raise ValueError(f"the table of {', '.join(clique)} would have {cells(clique, sizes):,} cells")
+    varying = [found for found in (_varying(clique, sizes) for clique in wanted) if found]
+    paths = key_paths(join_cliques(varying, sizes))
+    return sizes, {path: np.zeros(cells(path, sizes), dtype=np.int64) for path in paths}
+
+
+def _finish(into: Mapping[Clique, IntArray], rows: int, codec: Codec, cliques: Sequence[Clique]) -> Marginals:
+    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    joint = {path: counts.reshape([sizes[name] for name in path]) for path, counts in into.items()}
+    cover = Cover(tuple(joint), sizes)
+    tables: dict[Clique, IntArray] = {}
+    for clique in (in_order(clique, sizes) for clique in cliques):
+        varying = _varying(clique, sizes)
+        held = cover.smallest(varying) if varying else None
+        counts = np.array(rows, dtype=np.int64) if held is None else sum_out(joint[held], held, varying)
+        tables[clique] = counts.reshape([sizes[name] for name in clique])
+    return Marginals(sizes, tables, rows, fingerprint(codec))
+
+
+def _varying(clique: Clique, sizes: Mapping[str, int]) -> Clique:
+    return tuple(name for name in clique if sizes[name] > 1)
+
+
+def _cut(blocks: Iterable[Table]) -> Iterator[Table]:
+    for block in blocks:
+        if block.rows <= ROWS:
+            yield block
+        else:
+            yield from (Table(block.arrow.slice(start, ROWS)) for start in range(0, block.rows, ROWS))
+
+
+def _encoded(block: Table, codec: Codec, before: int) -> Codes:
+    """The codes of a block; what is wrong with it says where the block is."""
+    try:
+        return encode(block, codec)
+    except CutsError as error:
+        if before == 0:
+            raise
+        where = f"in the block of rows from {before + 1:,} on"
+        raise CutsError([replace(d, title=f"{where}, {d.title}") for d in error.diagnostics]) from None

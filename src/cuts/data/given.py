@@ -1,0 +1,155 @@
+"""Rows of which some cells are given: encoded where they are, put back exactly after the rest was drawn.
+
+A cell without a value is not given. Modelled columns and identifiers can be given; columns without values, and columns
+that follow from another one, are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cuts.data.codec import Codec, Codes, bin_of, follow
+from cuts.data.columns import Category, Identifier, Modelled
+from cuts.data.conform import column_problems, conform
+from cuts.data.identifiers import start_after
+from cuts.data.physical import as_arrow
+from cuts.data.schema import Schema
+from cuts.data.table import Bools, Table
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed
+
+
+def encode_partial(table: Table, codec: Codec) -> tuple[Codes, dict[str, Bools]]:
+    """The bins of the given cells and where cells are given, for every modelled column the table has.
+
+    A code is 0 where nothing is given. Raises `CutsError` with everything that is wrong: columns that cannot be given,
+    values outside the schema.
+    """
+    problems = [unknown_column(name, codec.schema) for name in table.names if name not in codec.schema]
+    known = [name for name in table.names if name in codec.schema]
+    problems += [made_column(n, codec) for n in known if _is_made(n, codec) and not table.missing(n).all()]
+    codes: Codes = {}
+    given: dict[str, Bools] = {}
+    for bins in codec.columns:
+        name = bins.column.name
+        if name not in table.names:
+            continue
+        try:
+            typed = _typed(table, bins.column, codec.schema)
+        except CutsError as error:
+            problems += error.diagnostics
+            continue
+        found = column_problems(typed, replace(bins.column, missing=True))
+        problems += found
+        if not found:
+            given[name] = ~typed.missing(name)
+            codes[name] = np.where(given[name], bin_of(typed, bins), 0)
+    if problems:
+        raise CutsError(problems)
+    return codes, given
+
+
+def overwrite(decoded: Table, given: Table, codec: Codec) -> Table:
+    """The decoded table with the given cells in their places, and derived columns that follow them again.
+
+    `given` is a table `encode_partial` has read, of as many rows. Identifiers can be texts afterwards, where given
+    ones are no numbers; `apart_from` keeps the fresh ones from repeating them.
+    """
+    if decoded.rows != given.rows:
+        raise ValueError(f"{given.rows} given rows cannot be put into {decoded.rows} decoded ones")
+    arrays: dict[str, pa.Array] = {name: decoded.column(name).combine_chunks() for name in decoded.names}
+    for name in given.names:
+        if isinstance(codec.schema[name], Identifier):
+            arrays[name] = _with_identifiers(arrays[name], _identifiers(given, name))
+        elif not _is_made(name, codec):
+            cells = _cells(given, codec.schema.learned(name), codec.schema)
+            arrays[name] = pc.if_else(cells.is_valid(), cells, arrays[name])
+    for name, source, known in codec.derived:
+        if source in given.names:
+            arrays[name] = follow(arrays[source], known, codec.schema.learned(name))
+    return Table(pa.table(arrays))
+
+
+def apart_from(codec: Codec, given: Table) -> Codec:
+    """The codec with identifiers that begin after the given ones, so that no fresh one repeats one of them."""
+    starts = {
+        column.name: start_after(column, _identifiers(given, column.name).drop_null().to_pylist())
+        for column in codec.schema
+        if isinstance(column, Identifier) and column.name in given.names
+    }
+    return replace(codec, schema=_started(codec.schema, starts)) if starts else codec
+
+
+def _started(schema: Schema, starts: Mapping[str, int]) -> Schema:
+    columns = [
+        replace(column, start=starts[column.name])
+        if isinstance(column, Identifier) and column.name in starts
+        else column
+        for column in schema
+    ]
+    return replace(schema, columns=tuple(columns))
+
+
+def _typed(table: Table, column: Modelled, schema: Schema) -> Table:
+    """One column, conformed; a column without values is of no type, which fits every kind."""
+    if table.missing(column.name).all():
+        kind = pa.string() if isinstance(column, Category) else pa.float64()
+        return Table(pa.table({column.name: pa.nulls(table.rows, kind)}))
+    return conform(table, schema, [column.name])
+
+
+def _cells(given: Table, column: Modelled, schema: Schema) -> pa.Array:
+    """The given cells of a column as its own Arrow type."""
+    typed = _typed(given, column, schema)
+    if isinstance(column, Category):
+        return typed.column(column.name).combine_chunks()
+    missing = typed.missing(column.name)
+    return as_arrow(np.where(missing, 0.0, typed.numbers(column.name)), column, missing)
+
+
+def _identifiers(given: Table, name: str) -> pa.Array:
+    """The given identifiers; whole numbers as such, though a column with missing cells may have come as reals."""
+    values = given.column(name).combine_chunks()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if not pa.types.is_floating(values.type):
+        return values
+    values = pc.if_else(pc.is_nan(values), None, values)
+    whole = pc.all(pc.equal(values, pc.floor(values)), min_count=0).as_py()
+    return values.cast(pa.int64()) if whole else values
+
+
+def _with_identifiers(fresh: pa.Array, given: pa.Array) -> pa.Array:
+    try:
+        typed = given.cast(fresh.type)
+    except pa.ArrowException:  # texts where fresh ones are numbers
+        typed, fresh = given.cast(pa.string()), fresh.cast(pa.string())
+    return pc.if_else(typed.is_valid(), typed, fresh)
+
+
+def _is_made(name: str, codec: Codec) -> bool:
+    modelled = any(bins.column.name == name for bins in codec.columns)
+    return not modelled and not isinstance(codec.schema[name], Identifier)
+
+
+# --- what is wrong
+
+
+def unknown_column(name: str, schema: Schema) -> Diagnostic:
+    """A given column the schema does not have."""
+    help = did_you_mean(name, schema.names) or f"the columns are {listed(schema.names)}"
+    return Diagnostic("unknown-column", f"there is no column `{name}` in `{schema.name}`", help=help)
+
+
+def made_column(name: str, codec: Codec) -> Diagnostic:
+    """A given column that is neither modelled nor an identifier."""
+    source = dict(codec.schema.derived).get(name)
+    if source is None:
+        return Diagnostic("not-modelled", f"the column `{name}` has no values that could be given", help="leave it out")
+    return Diagnostic(
+        "not-modelled", f"the column `{name}` follows from `{source}` and cannot be given", help=f"give `{source}`"
+    )

@@ -1,0 +1,114 @@
+"""A finer codec, made from a coarser one and without rows: further edges, and no bin across a set of categories.
+
+A model of the coarser bins is one of the finer bins too: the probability of a finer bin is that of the coarser one it
+lies in, times its share of it. The shares follow from what the coarser bins hold, so nothing of the distribution
+changes. No rows are looked at: a private codec may be refined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cuts.data.codec import CategoryBins, Codec, ColumnBins, NumericBins, bin_limits, clean_edges, even_piece
+from cuts.data.inside import join_members, join_pieces
+from cuts.data.table import Floats, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """For every finer bin, the coarser bin it lies in, and its share of that bin's probability."""
+
+    owner: IntArray
+    share: Floats
+
+
+def refine(
+    codec: Codec, cuts: Mapping[str, Iterable[float]], sets: Mapping[str, Sequence[frozenset[str]]]
+) -> tuple[Codec, dict[str, Split]]:
+    """The codec with `cuts` as further edges and no bin across a set of `sets`; how each changed column is split.
+
+    A column without a new bin keeps its bins and has no split. A share can be 0: all the values such a bin has are
+    then equally likely, but nothing that the coarser bin held lies in it.
+    """
+    columns: list[ColumnBins] = []
+    splits: dict[str, Split] = {}
+    for bins in codec.columns:
+        name = bins.column.name
+        made: tuple[ColumnBins, Split] | None
+        if isinstance(bins, NumericBins):
+            made = _finer_numbers(bins, cuts.get(name, ()))
+        else:
+            made = _finer_categories(bins, sets.get(name, ()))
+        columns.append(bins if made is None else made[0])
+        if made is not None:
+            splits[name] = made[1]
+    return replace(codec, columns=tuple(columns)), splits
+
+
+# --- numbers
+
+
+def _finer_numbers(bins: NumericBins, cuts: Iterable[float]) -> tuple[NumericBins, Split] | None:
+    edges = tuple(sorted({*bins.edges, *clean_edges(bins.column, cuts)}))
+    if edges == bins.edges:
+        return None
+    owner = np.searchsorted(np.array(bins.edges), np.array(edges), side="right").astype(np.int64) - 1
+    limits = [even_piece(bins.column, low, high) for low, high in bin_limits(bins.column, edges)]
+    pieces, totals = [], []
+    for place, (low, high, _) in enumerate(limits):
+        after = limits[place + 1][0] if place + 1 < len(limits) else np.array([np.inf])
+        found = _cut(bins, int(owner[place]), low, high, after)
+        totals.append(found[2].sum())
+        pieces.append(found if totals[-1] > 0 else limits[place])
+    finer = NumericBins(bins.column, edges, join_pieces(pieces, bins.column.per_unit))
+    return finer, _split(owner, np.array(totals), missing=bins.column.missing)
+
+
+def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Floats) -> tuple[Floats, Floats, Floats]:
+    """What of a bin's pieces lies in the finer bin from `first` to `last`; the next one begins with `after`."""
+    mine = bins.inside.owner == coarse
+    low, high, weight = bins.inside.low[mine], bins.inside.high[mine], bins.inside.weights()[mine]
+    start = np.maximum(low, first)
+    if bins.column.per_unit is None:  # lengths, up to where the next bin begins; a point has none
+        length = np.minimum(high, after) - start
+        part = np.where(high > low, length / np.where(high > low, high - low, 1.0), (first <= low) & (low < after))
+    else:  # lattice points
+        part = (np.minimum(high, after - 1.0) - start + 1.0) / (high - low + 1.0)
+    held = weight * part > 0
+    return start[held], np.minimum(high, last)[held], (weight * part)[held]
+
+
+# --- categories
+
+
+def _finer_categories(bins: CategoryBins, sets: Sequence[frozenset[str]]) -> tuple[CategoryBins, Split] | None:
+    groups: list[tuple[str, ...]] = []
+    owner: list[int] = []
+    for place, group in enumerate(bins.groups):
+        alike: dict[tuple[bool, ...], list[str]] = {}
+        for category in group:
+            alike.setdefault(tuple(category in each for each in sets), []).append(category)
+        groups += [tuple(members) for members in alike.values()]
+        owner += [place] * len(alike)
+    if len(groups) == len(bins.groups):
+        return None
+    weights = dict.fromkeys(range(len(bins.column.categories)), 0.0)
+    weights.update(zip(bins.inside.places.tolist(), bins.inside.weights().tolist(), strict=True))
+    position = {category: i for i, category in enumerate(bins.column.categories)}
+    members = [np.array([position[category] for category in group]) for group in groups]
+    shares = [np.array([weights[place] for place in places.tolist()]) for places in members]
+    totals = np.array([share.sum() for share in shares])
+    inside = [(p, s if s.any() else np.ones(len(s))) for p, s in zip(members, shares, strict=True)]
+    finer = CategoryBins(bins.column, tuple(groups), join_members(inside))
+    return finer, _split(np.array(owner, dtype=np.int64), totals, missing=bins.column.missing)
+
+
+def _split(owner: IntArray, totals: Floats, *, missing: bool) -> Split:
+    """The split of a column; missing values keep their bin, the last."""
+    share: Floats = totals / np.bincount(owner, totals)[owner]
+    if not missing:
+        return Split(owner, share)
+    return Split(np.append(owner, owner[-1] + 1), np.append(share, 1.0))
