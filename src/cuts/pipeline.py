@@ -5,12 +5,17 @@ The command line and the Python functions are two ways to walk them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cuts import datasets
+from cuts.assess.evaluate import Quality
+from cuts.assess.evaluate import evaluate as evaluate_tables
+from cuts.assess.features import Features
+from cuts.assess.grid import Bins
+from cuts.assess.question import Part
 from cuts.assess.support import check_support
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
@@ -123,6 +128,51 @@ def verify(
     if spec is None:
         raise CutsError(found, program.source)
     return verify_spec(spec, from_frame(table))
+
+
+def evaluate(
+    synthetic: Any,
+    train: Any,
+    test: Any,
+    schema: Schema | None = None,
+    *,
+    target: str | None = None,
+    protected: Sequence[str] | None = None,
+    desired: str | None = None,
+    parts: Sequence[Part] | None = None,
+    features: Features = "raw",
+    bins: Bins = "uniform",
+    seed: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Quality:
+    """How good a synthetic table is, measured against its train rows and test rows nobody trained on.
+
+    Tables or frames; the schema is inferred from the train rows unless given. The options are those of
+    `assess.evaluate.evaluate`. What it says is computed from real rows and is not private.
+    """
+    real = from_frame(train)
+    return evaluate_tables(
+        from_frame(synthetic),
+        real,
+        from_frame(test),
+        infer_for_target(real, "train", target) if schema is None else schema,
+        target=target,
+        protected=protected,
+        desired=desired,
+        parts=parts,
+        features=features,
+        bins=bins,
+        seed=seed,
+        say=say,
+    )
+
+
+def infer_for_target(
+    train: Table, name: str, target: str | None, *, drop: Sequence[str] = (), ids: Sequence[str] = ()
+) -> Schema:
+    """The schema inferred from train rows; a target that is not among their columns is left for `evaluate` to name."""
+    label = target if target in train.names and target not in drop else None
+    return infer_schema(train, name, label, drop=drop, ids=ids)
 
 
 def unknown_data(program: Program) -> Diagnostic:

@@ -30,7 +30,7 @@ def as_text(verdicts: Sequence[Verdict]) -> str:
 
 def as_data(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
     """The same facts as JSON values; a number that is undefined is null."""
-    return [_plain({**asdict(verdict), "level": verdict.level.value}) for verdict in verdicts]  # type: ignore[misc]
+    return [plain({**asdict(verdict), "level": verdict.level.value}) for verdict in verdicts]  # type: ignore[misc]
 
 
 def _measured(verdict: Verdict) -> str:
@@ -85,11 +85,12 @@ def _cell(value: object) -> str:
     return "missing" if value is None else str(value)
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Facts as JSON values: a number that is undefined is null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -1,0 +1,63 @@
+"""Rows as matrices for learners: categories one column each, numbers as they are or one column a bin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuts.assess.grid import Axis, Grid, cell
+from cuts.assess.sample import Sample
+from cuts.data.schema import Category
+from cuts.data.table import IntArray
+
+Features = Literal["raw", "bins"]
+Matrix: TypeAlias = NDArray[np.float32]
+
+MOST_LEVELS = 256  # categories with a column of their own; rarer ones share one
+MOST_ROWS = 200_000  # learned from
+
+
+def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str], features: Features) -> Matrix:
+    """The named columns of a sample; what is rare, and the scale of numbers, is decided by the train rows."""
+    parts: list[Matrix] = [np.zeros((sample.rows, 0), np.float32)]
+    for axis in grid.axes:
+        if axis.column.name not in names:
+            continue
+        if isinstance(axis.column, Category) or features == "bins":
+            parts.append(_one_hot(sample, train, axis))
+        else:
+            parts.append(_numbers(sample, train, axis))
+    return np.concatenate(parts, axis=1)
+
+
+def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
+    places, size = cell(sample, axis), axis.size
+    if size > MOST_LEVELS:
+        owner = _shared(cell(train, axis), size)
+        places, size = owner[places], MOST_LEVELS
+    marks: Matrix = np.zeros((sample.rows, size), np.float32)
+    marks[np.arange(sample.rows), places] = 1.0
+    return marks
+
+
+def _shared(seen: IntArray, size: int) -> IntArray:
+    """The column of every category: the most frequent their own, the rest the last."""
+    frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: MOST_LEVELS - 1]
+    owner = np.full(size, MOST_LEVELS - 1, dtype=np.int64)
+    owner[frequent] = np.arange(len(frequent))
+    return owner
+
+
+def _numbers(sample: Sample, train: Sample, axis: Axis) -> Matrix:
+    """The numbers with the train range as unit; where missing the train median, and a second column that says so."""
+    name = axis.column.name
+    values = (sample.values[name] - axis.low) / ((axis.high - axis.low) or 1.0)  # large moments keep their digits
+    missing = np.isnan(values)
+    if axis.missing is None:
+        return values.astype(np.float32)[:, None]
+    known = train.values[name][~np.isnan(train.values[name])]
+    middle = (float(np.median(known)) - axis.low) / ((axis.high - axis.low) or 1.0) if len(known) else 0.0
+    return np.stack([np.where(missing, middle, values), missing], axis=1).astype(np.float32)

@@ -1,0 +1,105 @@
+"""The cells tables are compared on: one a category, and for numbers bins over the range of the train rows.
+
+Even bins are those of the paper, so that distances compare with its figures; they have nothing to do with the bins a
+model learns on. Missing values, and categories the schema does not know, have a cell of their own where there are any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from cuts.assess.sample import Sample
+from cuts.data.schema import Category, Modelled, Numeric
+from cuts.data.table import Floats, IntArray
+
+Bins = Literal["uniform", "quantile"]
+BINS = 32  # a numeric column
+_ABOVE = 1e-7  # makes the highest value fall inside the last bin
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The cells of one column; `low`, `step` and `edges` are those of a numeric one."""
+
+    column: Modelled
+    size: int
+    low: float = 0.0
+    high: float = 0.0
+    step: float = 1.0
+    edges: tuple[float, ...] | None = None  # of quantile bins
+    missing: int | None = None  # its cell
+    unknown: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The axes of all columns, in the order of the schema."""
+
+    bins: Bins
+    axes: tuple[Axis, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of cells of every column."""
+        return tuple(axis.size for axis in self.axes)
+
+
+def build_grid(train: Sample, others: Sequence[Sample], bins: Bins) -> Grid:
+    """The grid of the train rows; `others` only decide whether missing and unknown values need a cell."""
+    samples = (train, *others)
+    return Grid(bins, tuple(_axis(column, train, samples, bins) for column in train.columns))
+
+
+def cells(sample: Sample, grid: Grid) -> IntArray:
+    """The cell of every value, a row a column: shape (columns, rows)."""
+    return np.stack([cell(sample, axis) for axis in grid.axes])
+
+
+def cell(sample: Sample, axis: Axis) -> IntArray:
+    """The cell of every value of one column; what lies beyond the train range is in the first or last bin."""
+    values = sample.values[axis.column.name]
+    if isinstance(axis.column, Category):
+        places = values.astype(np.int64)
+        known = len(axis.column.categories)
+        if axis.unknown is None:
+            return places
+        return np.where(places > known, axis.unknown, places)
+    missing = np.isnan(values)
+    numbers = np.where(missing, axis.low, values)
+    if axis.edges is not None:
+        found = np.searchsorted(np.array(axis.edges), numbers, side="right").astype(np.int64)
+    else:
+        found = np.clip(np.floor((numbers - axis.low) / axis.step), 0, BINS - 1).astype(np.int64)
+    return found if axis.missing is None else np.where(missing, axis.missing, found)
+
+
+def _axis(column: Modelled, train: Sample, samples: Sequence[Sample], bins: Bins) -> Axis:
+    if isinstance(column, Category):
+        known = len(column.categories)
+        highest = max(int(sample.values[column.name].max()) for sample in samples)
+        has_missing = column.missing or any((sample.values[column.name] == known).any() for sample in samples)
+        missing = known if has_missing else None
+        unknown = known + has_missing if highest > known else None
+        return Axis(column, known + has_missing + (unknown is not None), missing=missing, unknown=unknown)
+    has_missing = column.missing or any(np.isnan(sample.values[column.name]).any() for sample in samples)
+    low, high, edges = _numbers(column, train, bins)
+    size = BINS if edges is None else len(edges) + 1
+    step = (high + _ABOVE - low) / BINS
+    return Axis(column, size + has_missing, low, high, step, edges, missing=size if has_missing else None)
+
+
+def _numbers(column: Numeric, train: Sample, bins: Bins) -> tuple[float, float, tuple[float, ...] | None]:
+    """Lowest and highest value of the train rows, and the edges between quantile bins."""
+    values: Floats = train.values[column.name].astype(np.float64)
+    values = values[~np.isnan(values)]
+    if len(values) == 0:
+        return float(column.low), float(column.high), None if bins == "uniform" else ()
+    low, high = float(values.min()), float(values.max())
+    if bins == "uniform":
+        return low, high, None
+    through = np.quantile(values, np.arange(1, BINS) / BINS, method="inverted_cdf")
+    return low, high, tuple(sorted({float(edge) for edge in through} - {low}))

@@ -1,0 +1,153 @@
+"""Whether synthetic rows lie nearer to the train rows than rows of the same source must.
+
+The test rows were never shown to the model, so a synthetic row should be as near to them as to equally many train
+rows: half of the synthetic rows nearer to each. More near the train rows than that, or more exact copies of them, is
+memory. These are signs, not proofs: a guarantee is what differential privacy gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cuts.assess.grid import Grid, cells
+from cuts.assess.sample import Sample, thin
+from cuts.data.schema import Category
+from cuts.data.table import Bools, Floats, IntArray
+
+MOST_SYNTHETIC = 5_000
+MOST_REAL = 10_000
+BLOCK = 2_000_000  # pairs of rows at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """Distances of synthetic rows to the closest of equally many train and test rows, from 0 to 1.
+
+    `nearer_to_train` counts a tie half; its standard error is that of drawing the synthetic rows.
+    """
+
+    synthetic_rows: int
+    real_rows: int  # of each
+    nearer_to_train: float
+    standard_error: float
+    train_5th: float
+    train_median: float
+    test_5th: float
+    test_median: float
+    copy_would_give: float  # `nearer_to_train` of a copy of train rows that all differ: only a part is looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The share of synthetic rows that are, in every column, equal to a real row."""
+
+    all_train: float
+    train: float  # of as many train rows as there are test rows, or the other way round
+    test: float
+    real_rows: int  # of each of the latter two
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """Nearness, and copies: of values as written, and of the cells of the grid."""
+
+    nearness: Nearness
+    copies: Copies
+    copies_on_bins: Copies
+
+
+def measure_leakage(
+    synthetic: Sample, train: Sample, test: Sample, grid: Grid, *, seed: int, say: Callable[[str], None]
+) -> Leakage:
+    """Signs of memory in the synthetic rows; identifiers are not looked at."""
+    rng = np.random.default_rng(seed)
+    say("looking for the closest real rows")
+    nearness = _nearness(synthetic, train, test, grid, rng)
+    samples = (synthetic, train, test)
+    as_written = _row_numbers([_distinct(samples, name) for name in train.names])
+    on_bins = _row_numbers(list(np.concatenate([cells(sample, grid) for sample in samples], axis=1)))
+    n, m = synthetic.rows, synthetic.rows + train.rows
+    some = min(train.rows, test.rows)
+    chosen, held = (rng.choice(rows, some, replace=False) for rows in (train.rows, test.rows))
+
+    def copies(rows: IntArray) -> Copies:
+        ours, known, unseen = rows[:n], rows[n:m], rows[m:]
+        return Copies(_share(ours, known), _share(ours, known[chosen]), _share(ours, unseen[held]), some)
+
+    return Leakage(nearness, copies(as_written), copies(on_bins))
+
+
+def closest(rows: Sample, real: Sample, grid: Grid) -> Floats:
+    """The distance of each row to the closest real one: the mean over columns, a category counting 0 or 1, numbers
+    their difference in units of the train range, a missing value 1 from all but another."""
+    ours, theirs = _coordinates(rows, grid), _coordinates(real, grid)
+    found = np.empty(rows.rows)
+    step = max(1, BLOCK // max(1, real.rows))
+    for start in range(0, rows.rows, step):
+        total = np.zeros((min(step, rows.rows - start), real.rows), dtype=np.float32)
+        for mine, others in zip(ours, theirs, strict=True):
+            apart = np.abs(mine[start : start + step, None] - others[None, :])
+            total += np.minimum(apart, np.float32(1.0), out=apart)
+        found[start : start + step] = total.min(axis=1)
+    return found / len(ours)
+
+
+def _nearness(synthetic: Sample, train: Sample, test: Sample, grid: Grid, rng: np.random.Generator) -> Nearness:
+    some = min(train.rows, test.rows, MOST_REAL)
+    rows = thin(synthetic, MOST_SYNTHETIC, rng)
+    known, unseen = (closest(rows, thin(real, some, rng), grid) for real in (train, test))
+    nearer = np.where(known < unseen, 1.0, np.where(known > unseen, 0.0, 0.5))
+    (train_5th, train_median), (test_5th, test_median) = (
+        np.quantile(distances, [0.05, 0.5]).tolist() for distances in (known, unseen)
+    )
+    return Nearness(
+        synthetic_rows=rows.rows,
+        real_rows=some,
+        nearer_to_train=float(nearer.mean()),
+        standard_error=float(nearer.std() / sqrt(len(nearer))),
+        train_5th=train_5th,
+        train_median=train_median,
+        test_5th=test_5th,
+        test_median=test_median,
+        copy_would_give=0.5 + 0.5 * some / train.rows,
+    )
+
+
+def _coordinates(sample: Sample, grid: Grid) -> list[NDArray[np.float32]]:
+    """Every column on a line on which what differs fully is at least 1 apart."""
+    found = []
+    for axis in grid.axes:
+        values = sample.values[axis.column.name]
+        if isinstance(axis.column, Category):
+            found.append(values.astype(np.float32))
+        else:
+            scaled = np.clip((values - axis.low) / ((axis.high - axis.low) or 1.0), -1.0, 2.0)
+            found.append(np.where(np.isnan(scaled), 4.0, scaled).astype(np.float32))
+    return found
+
+
+def _distinct(samples: tuple[Sample, ...], name: str) -> IntArray:
+    """A number for every different value of a column as written, over the rows of all samples."""
+    values = pa.chunked_array([chunk for sample in samples for chunk in sample.table.column(name).chunks])
+    codes = values.combine_chunks().dictionary_encode().indices.fill_null(-1)
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _row_numbers(columns: list[IntArray]) -> IntArray:
+    """A number for every row; equal rows have the same."""
+    number = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        _, place = np.unique(column, return_inverse=True)
+        _, number = np.unique(number * (int(place.max(initial=0)) + 1) + place, return_inverse=True)
+    return number.astype(np.int64)
+
+
+def _share(rows: IntArray, real: IntArray) -> float:
+    found: Bools = np.isin(rows, real)
+    return float(found.mean())

@@ -1,0 +1,90 @@
+"""The learners of the report: scikit-learn and XGBoost, an optional extra that is only imported when it is used.
+
+Their settings are fixed, so that figures compare: between tables, with the paper, and on any number of cores.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from cuts.data.table import Floats, IntArray
+from cuts.text.diagnostic import USAGE, Diagnostic
+
+Classifier = Literal["xgboost", "random forest", "logistic regression"]
+Regressor = Literal["xgboost", "random forest", "ridge regression"]
+CLASSIFIERS: tuple[Classifier, ...] = get_args(Classifier)
+REGRESSORS: tuple[Regressor, ...] = get_args(Regressor)
+RANDOM_STATE = 42  # the paper's
+
+
+def missing_libraries() -> list[Diagnostic]:
+    """What is wrong when the learners' libraries cannot be imported."""
+    absent = []
+    for library, package in (("sklearn", "scikit-learn"), ("xgboost", "xgboost")):
+        try:
+            import_module(library)
+        except ImportError:
+            absent.append(package)
+    return [missing_extra(absent)] if absent else []
+
+
+def fit_classifier(learner: Classifier, features: Any, classes: IntArray) -> Any:
+    """A classifier of the rows; `classes` are numbered from 0, each with a row."""
+    return _fit(_classifier(learner), features, classes)
+
+
+def fit_regressor(learner: Regressor, features: Any, numbers: Floats) -> Any:
+    """A learner of numbers."""
+    return _fit(_regressor(learner), features, numbers)
+
+
+def predict_chances(model: Any, features: Any) -> Floats:
+    """The probability of every class, a row a row."""
+    return np.asarray(model.predict_proba(features), dtype=np.float64)
+
+
+def _classifier(learner: Classifier) -> Any:
+    match learner:
+        case "xgboost":
+            return import_module("xgboost").XGBClassifier(
+                random_state=RANDOM_STATE, tree_method="hist", base_score=0.5, n_jobs=1
+            )
+        case "random forest":
+            return import_module("sklearn.ensemble").RandomForestClassifier(random_state=RANDOM_STATE)
+        case "logistic regression":
+            return _scaled(import_module("sklearn.linear_model").LogisticRegression(max_iter=500))
+
+
+def _regressor(learner: Regressor) -> Any:
+    match learner:
+        case "xgboost":
+            return import_module("xgboost").XGBRegressor(random_state=RANDOM_STATE, tree_method="hist", n_jobs=1)
+        case "random forest":
+            return import_module("sklearn.ensemble").RandomForestRegressor(random_state=RANDOM_STATE)
+        case "ridge regression":
+            return _scaled(import_module("sklearn.linear_model").Ridge())
+
+
+def _scaled(model: Any) -> Any:
+    scaler = import_module("sklearn.preprocessing").StandardScaler()
+    return import_module("sklearn.pipeline").make_pipeline(scaler, model)
+
+
+def _fit(model: Any, features: Any, outcomes: Any) -> Any:
+    with warnings.catch_warnings():  # a linear model stopped after its last step is still a model
+        warnings.simplefilter("ignore", import_module("sklearn.exceptions").ConvergenceWarning)
+        return model.fit(features, outcomes)
+
+
+def missing_extra(packages: list[str]) -> Diagnostic:
+    """Learners are asked for and their libraries are not installed."""
+    return Diagnostic(
+        "missing-extra",
+        f"training classifiers needs {' and '.join(packages)}",
+        help='pip install "cuts[report]", or choose what needs neither: `--parts marginals,leakage`',
+        exit_code=USAGE,
+    )

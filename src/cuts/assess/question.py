@@ -1,0 +1,254 @@
+"""What is asked of three tables: settled, and everything wrong with it found, before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from cuts.assess.downstream import has_target
+from cuts.assess.learners import missing_libraries
+from cuts.assess.sample import Role, Sample, comparable, read_sample
+from cuts.data.conform import conform
+from cuts.data.schema import Category, Column, Integer, Schema
+from cuts.data.table import Table
+from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, listed
+
+Part = Literal["marginals", "downstream", "fairness", "leakage", "discriminator"]
+PARTS: tuple[Part, ...] = get_args(Part)
+LEARNED: frozenset[Part] = frozenset({"downstream", "fairness", "discriminator"})
+_WITHOUT_LEARNING = "`--parts marginals,leakage,discriminator`"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The parts to measure, of which target and groups, on which rows; `notes` says which parts do not apply."""
+
+    parts: tuple[Part, ...]
+    target: str | None
+    protected: tuple[str, ...]
+    desired: str | None
+    synthetic: Sample
+    train: Sample
+    test: Sample
+    notes: tuple[str, ...]
+
+
+def settle(
+    synthetic: Table,
+    train: Table,
+    test: Table,
+    schema: Schema,
+    *,
+    target: str | None,
+    protected: Sequence[str] | None,
+    desired: str | None,
+    parts: Sequence[Part] | None,
+) -> Question:
+    """The question with its defaults; raises `CutsError` with everything that is wrong with it or with the tables.
+
+    Target and groups are the schema's unless given; the desired outcome is the target's first category; the parts are
+    all that apply. A column of two whole numbers is taken for classes where classes are needed.
+    """
+    if unknown := set(parts or ()) - set(PARTS):
+        raise ValueError(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    target = schema.label if target is None else target
+    groups = (
+        tuple(name for name in schema.protected if name != target)
+        if protected is None
+        else tuple(dict.fromkeys(protected))
+    )
+    tables: tuple[tuple[Role, Table], ...] = (("synthetic", synthetic), ("train", train), ("test", test))
+    problems = [*_table_problems(tables, schema)]
+    fits = not problems
+    if fits:
+        schema = _with_classes(schema, train, (*groups, *(() if target is None else (target,))))
+    asked = PARTS if parts is None else tuple(part for part in PARTS if part in parts)
+    problems += _name_problems(schema, target, groups, desired, typed=fits)
+    if parts is not None:
+        problems += _unanswerable(asked, schema, target, groups, typed=fits)
+    chosen, notes = (asked, ()) if parts is not None else _applicable(schema, target, groups)
+    samples = [read_sample(table, schema, role) for role, table in tables] if fits else []
+    if fits and not problems and target is not None and LEARNED & {*chosen} - {"discriminator"}:
+        problems += _one_class(samples, target)
+    if LEARNED & {*chosen}:
+        problems += missing_libraries()
+    if problems:
+        raise CutsError(problems)
+    outcome = None if target is None else schema[target]
+    if desired is None and isinstance(outcome, Category):
+        desired = outcome.categories[0]
+    ours, known, unseen = samples
+    return Question(chosen, target, groups, desired, ours, known, unseen, notes)
+
+
+def _table_problems(tables: Sequence[tuple[Role, Table]], schema: Schema) -> Iterator[Diagnostic]:
+    if not comparable(schema):
+        yield nothing_to_compare()
+    for role, table in tables:
+        if table.rows == 0:
+            yield empty_table(role)
+        for column in comparable(schema):
+            if column.name not in table.names:
+                yield missing_column(column.name, role, table)
+                continue
+            try:
+                conform(table, schema, [column.name])
+            except CutsError as error:
+                yield from (replace(d, title=f"in the {role} table {d.title}") for d in error.diagnostics)
+
+
+def _name_problems(
+    schema: Schema, target: str | None, groups: Sequence[str], desired: str | None, *, typed: bool
+) -> Iterator[Diagnostic]:
+    """Columns that do not exist or cannot be what they are asked to be; kinds only once the tables are `typed`."""
+    usable = {column.name: column for column in comparable(schema)}
+    for name in (*(() if target is None else (target,)), *groups):
+        if name not in schema:
+            yield unknown_column(name, schema)
+        elif name not in usable:
+            yield not_modelled(name)
+    for name in groups:
+        if name == target:
+            yield protected_equals_target(name)
+        elif typed and name in usable and not isinstance(usable[name], Category):
+            yield not_groups(name)
+    outcome = usable.get(target) if target is not None else None
+    if desired is not None and isinstance(outcome, Category) and desired not in outcome.categories:
+        yield unknown_category(desired, outcome)
+
+
+def _unanswerable(
+    asked: Sequence[Part], schema: Schema, target: str | None, groups: Sequence[str], *, typed: bool
+) -> Iterator[Diagnostic]:
+    """Parts asked for by name that lack something."""
+    for part in asked:
+        if part in ("downstream", "fairness") and target is None:
+            yield missing_argument(part, "target")
+        elif part in ("downstream", "fairness") and len(comparable(schema)) == 1:
+            yield nothing_to_learn_from(str(target))
+        if part == "fairness" and not groups:
+            yield missing_argument(part, "protected")
+        if part == "fairness" and typed and target in schema and not isinstance(schema[str(target)], Category):
+            yield not_groups(str(target))
+
+
+def _applicable(schema: Schema, target: str | None, groups: Sequence[str]) -> tuple[tuple[Part, ...], tuple[str, ...]]:
+    """The parts that can be answered, and why the others cannot."""
+    if target is None:
+        return ("marginals", "leakage", "discriminator"), ("no target: nothing to learn, no gaps between groups",)
+    if len(comparable(schema)) == 1:
+        return ("marginals", "leakage", "discriminator"), (f"`{target}` is the only column: nothing to learn it from",)
+    if target in schema and not isinstance(schema[target], Category):
+        return tuple(p for p in PARTS if p != "fairness"), (f"`{target}` holds numbers: no gaps between groups",)
+    if not groups:
+        return tuple(p for p in PARTS if p != "fairness"), ("no protected column: no gaps between groups",)
+    return PARTS, ()
+
+
+def _with_classes(schema: Schema, train: Table, names: Sequence[str]) -> Schema:
+    """The schema with the named columns as categories where the train rows hold only two whole numbers."""
+    columns: list[Column] = []
+    for column in schema:
+        if column.name in names and isinstance(column, Integer):
+            numbers = conform(train, schema, [column.name]).numbers(column.name)
+            distinct = np.unique(numbers[~np.isnan(numbers)])
+            if 1 <= len(distinct) <= 2 and (distinct == np.floor(distinct)).all():
+                words = tuple(str(int(number)) for number in distinct)
+                columns.append(Category(column.name, words, missing=column.missing))
+                continue
+        columns.append(column)
+    return replace(schema, columns=tuple(columns))
+
+
+def _one_class(samples: Sequence[Sample], target: str) -> Iterator[Diagnostic]:
+    for sample in samples:
+        column = next(column for column in sample.columns if column.name == target)
+        known = np.unique(sample.values[target][has_target(sample, target)])
+        if isinstance(column, Category) and len(known) < 2:
+            yield single_class(target, sample.role, [column.categories[int(place)] for place in known])
+        elif len(known) == 0:
+            yield single_class(target, sample.role, [])
+
+
+# --- what is wrong
+
+
+def empty_table(role: Role) -> Diagnostic:
+    """A table without rows."""
+    return Diagnostic("unreadable-table", f"the {role} table has no rows", help="give a table with at least one row")
+
+
+def missing_column(name: str, role: Role, table: Table) -> Diagnostic:
+    """A column one of the tables lacks."""
+    return Diagnostic(
+        "missing-column", f"the {role} table has no column `{name}`", help=did_you_mean(name, table.names)
+    )
+
+
+def nothing_to_compare() -> Diagnostic:
+    """A schema of identifiers and empty columns only."""
+    return Diagnostic("missing-column", "there is no column to compare: all are identifiers or empty")
+
+
+def nothing_to_learn_from(target: str) -> Diagnostic:
+    """A schema whose only column is the target."""
+    return Diagnostic("missing-column", f"there is no column to learn `{target}` from")
+
+
+def unknown_column(name: str, schema: Schema) -> Diagnostic:
+    """A target or group column the schema does not have."""
+    help = did_you_mean(name, schema.names) or f"its columns are {listed(schema.names)}"
+    return Diagnostic("unknown-column", f"there is no column `{name}` in `{schema.name}`", help=help)
+
+
+def unknown_category(desired: str, column: Category) -> Diagnostic:
+    """A desired outcome the target cannot have."""
+    help = did_you_mean(desired, column.categories) or f"its values are {listed(column.categories)}"
+    return Diagnostic("unknown-category", f"the column `{column.name}` has no value `{desired}`", help=help)
+
+
+def not_modelled(name: str) -> Diagnostic:
+    """A target or group column that is an identifier or empty."""
+    return Diagnostic(
+        "not-modelled",
+        f"nothing can be learned about `{name}`: it is an identifier, or has no values",
+        help="name another column, or declare it as a category or number in the schema",
+    )
+
+
+def not_groups(name: str) -> Diagnostic:
+    """A column of numbers where groups are needed."""
+    return Diagnostic(
+        "type-mismatch",
+        f"`{name}` holds numbers, gaps are between groups and in outcomes",
+        help="declare it as a category in the schema, or leave `fairness` out of `--parts`",
+    )
+
+
+def protected_equals_target(name: str) -> Diagnostic:
+    """Groups that are what is predicted."""
+    return Diagnostic(
+        "protected-equals-target",
+        f"`{name}` is both protected and predicted",
+        help="name the group column as `--protected` and the outcome as `--target`",
+    )
+
+
+def missing_argument(part: str, option: str) -> Diagnostic:
+    """A part that needs to know a column."""
+    return Diagnostic(
+        "missing-argument", f"`{part}` needs `--{option}`", help=f"name a column: `--{option} COLUMN`", exit_code=USAGE
+    )
+
+
+def single_class(target: str, role: Role, known: Sequence[str]) -> Diagnostic:
+    """A target that never varies: nothing to learn, or nothing to test on."""
+    what = f"only the value {listed(known)}" if known else "no value the schema knows"
+    return Diagnostic(
+        "single-class",
+        f"the target `{target}` has {what} in the {role} table",
+        help=f"give rows with different values, or leave learning out: {_WITHOUT_LEARNING}",
+    )

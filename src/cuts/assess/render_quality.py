@@ -1,0 +1,176 @@
+"""The quality of a synthetic table as text and as JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from math import isnan
+from typing import Any
+
+from cuts.assess.discriminator import Discriminator
+from cuts.assess.distance import Distance, Marginals
+from cuts.assess.downstream import Downstream
+from cuts.assess.evaluate import Quality
+from cuts.assess.fairness import Fairness
+from cuts.assess.grid import BINS
+from cuts.assess.leakage import Leakage
+from cuts.assess.render import plain
+from cuts.assess.sample import Outside
+from cuts.assess.support import SMALLEST_GROUP
+from cuts.text.columns import align
+from cuts.text.diagnostic import counted
+
+FURTHEST = 3  # columns named
+
+
+def as_text(quality: Quality) -> str:
+    """A short table a part, each with what its numbers should be compared with."""
+    rows = quality.rows
+    blocks = [f"{counted(rows.synthetic, 'synthetic row')} against {rows.train:,} train and {rows.test:,} test rows"]
+    blocks += ["\n".join(_outside(one) for one in quality.outside)] if quality.outside else []
+    if quality.marginals is not None:
+        blocks.append(_marginals(quality.marginals, quality.target))
+    if quality.downstream is not None:
+        blocks.append(_downstream(quality.downstream))
+    if quality.fairness is not None:
+        blocks.append(_fairness(quality.fairness))
+    if quality.leakage is not None:
+        blocks.append(_leakage(quality.leakage, rows.train))
+    if quality.discriminator is not None:
+        blocks.append(_discriminator(quality.discriminator))
+    return "\n\n".join([*blocks, "\n".join([*quality.notes, quality.stamp])])
+
+
+def as_data(quality: Quality) -> dict[str, Any]:
+    """The same facts, and all numbers, as JSON values; a number that is undefined is null."""
+    return plain(asdict(quality))  # type: ignore[return-value]
+
+
+def _outside(one: Outside) -> str:
+    counts = (
+        (one.beyond, "beyond the range of the schema, taken for its end"),
+        (one.unknown, "the schema does not know"),
+        (one.missing, "missing where the schema allows none"),
+    )
+    said = "; ".join(f"{counted(count, 'value')} {what}" for count, what in counts if count)
+    return f"{one.table} `{one.column}`: {said}"
+
+
+def _marginals(found: Marginals, target: str | None) -> str:
+    kind = "even" if found.bins == "uniform" else "equally filled"
+    table = align(
+        ["columns", "marginals", "distance", "floor", "per cell", "floor"],
+        [
+            [
+                f"{d.ways} with `{target}`" if d.with_target else str(d.ways),
+                f"{d.marginals:,}",
+                f"{d.distance:.4f}",
+                f"{d.floor:.4f}",
+                f"{d.paper:.2e}",
+                f"{d.paper_floor:.2e}",
+            ]
+            for d in found.distances
+        ],
+        right=[1, 2, 3, 4, 5],
+    )
+    above = [column for column in found.columns if column.distance > column.floor]
+    furthest = sorted(above, key=lambda c: c.floor - c.distance)[:FURTHEST]
+    named = ", ".join(f"`{c.column}` {c.distance:.4f} (floor {c.floor:.4f})" for c in furthest)
+    lines = [f"Marginals: total variation from the train rows, numbers in {BINS} {kind} bins", table]
+    return "\n".join([*lines, *_parts_measured(found.distances), f"furthest above the floor: {named or 'none'}"])
+
+
+def _parts_measured(distances: Sequence[Distance]) -> Iterator[str]:
+    for d in distances:
+        if d.marginals < d.possible:
+            which = " with the target" if d.with_target else ""
+            yield f"{d.marginals:,} of {d.possible:,} marginals of {d.ways} columns{which}, chosen at random"
+
+
+def _downstream(found: Downstream) -> str:
+    heads = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "auc": "AUC", "r2": "R2", "mae": "mean error"}
+    names = list(found.scores[0].measures)
+    table = align(
+        ["learner", "trained on", *(heads[name] for name in names)],
+        [[s.learner, s.trained_on, *_numbers(s.measures, names)] for s in found.scores],
+        right=range(2, 2 + len(names)),
+    )
+    how = "numbers as they are" if found.features == "raw" else f"numbers in {BINS} bins"
+    return f"Learning `{found.target}`: judged on {counted(found.test_rows, 'test row')}, {how}\n{table}"
+
+
+def _numbers(measures: Mapping[str, float], names: Sequence[str]) -> list[str]:
+    return [f"{measures[name]:.4g}" if name == "mae" else _three(measures[name]) for name in names]
+
+
+def _fairness(found: Fairness) -> str:
+    table = align(
+        ["protected", "learner", "trained on", "parity", "opportunity", "odds"],
+        [
+            [
+                g.protected,
+                g.learner,
+                g.trained_on,
+                *(_three(gap) for gap in (g.demographic_parity, g.equality_of_opportunity, g.equalized_odds)),
+            ]
+            for g in found.gaps
+        ],
+        right=[3, 4, 5],
+    )
+    lines = [f"Fairness: gaps between groups in predicting `{found.desired}` for test rows; 0 is equal", table]
+    for column, groups in found.groups.items():
+        small = any(rows < SMALLEST_GROUP for rows in groups.values())
+        sizes = ", ".join(f"{name} {rows:,}" for name, rows in groups.items())
+        chance = f"; a group below {SMALLEST_GROUP} rows is mostly chance" if small else ""
+        lines.append(f"rows of `{column}`: {sizes}{chance}")
+    return "\n".join(lines)
+
+
+def _leakage(found: Leakage, train_rows: int) -> str:
+    near, copies, binned = found.nearness, found.copies, found.copies_on_bins
+    table = align(
+        ["", "train", "test"],
+        [
+            ["distance to the closest row, 5th percentile", _three(near.train_5th), _three(near.test_5th)],
+            ["distance to the closest row, median", _three(near.train_median), _three(near.test_median)],
+            ["copies, values as written", _percent(copies.train), _percent(copies.test)],
+            ["copies, on bins", _percent(binned.train), _percent(binned.test)],
+        ],
+        right=[1, 2],
+    )
+    lines = [
+        f"Leakage: synthetic rows beside as many train as test rows ({near.real_rows:,} for distances, "
+        f"{copies.real_rows:,} for copies)",
+        table,
+        f"nearer to a train row: {_percent(near.nearer_to_train)}, standard error {_percent(near.standard_error)}; "
+        f"ideal is 50 %, a copy of the train table has about {_percent(near.copy_would_give)}",
+        f"copies of any of the {train_rows:,} train rows: {_percent(copies.all_train)}, "
+        f"on bins {_percent(binned.all_train)}",
+    ]
+    return "\n".join(lines)
+
+
+def _discriminator(found: Discriminator) -> str:
+    table = align(
+        ["rows", "AUC", "standard error"],
+        [
+            ["synthetic", _three(found.auc), _three(found.standard_error)],
+            ["train", _three(found.train_auc), ""],
+        ],
+        right=[1, 2],
+    )
+    return f"Discriminator: telling {found.rows:,} rows from as many test rows; an AUC of 0.5 is chance\n{table}"
+
+
+def _three(value: float) -> str:
+    return "-" if isnan(value) else f"{value:.3f}"
+
+
+def _percent(share: float) -> str:
+    """A share in percent that shows 100 and 0 only when it is."""
+    shown = f"{100 * share:.1f}"
+    if shown == "100.0" and share < 1:
+        return "> 99.9 %"
+    if shown == "0.0" and share > 0:
+        return "< 0.1 %"
+    return f"{shown} %"

@@ -1,0 +1,104 @@
+"""A table as arrays to measure on: categories as places in the schema's list, numbers clipped into its range.
+
+What lies outside the schema is counted, never an error: quality is about the rows that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cuts.data.conform import conform
+from cuts.data.schema import Category, Empty, Identifier, Modelled, Schema
+from cuts.data.table import Floats, IntArray, Table
+
+Role = Literal["synthetic", "train", "test"]
+Values: TypeAlias = Floats | IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """How many values of a column its schema does not know: numbers beyond the range, categories, missing ones."""
+
+    table: Role
+    column: str
+    beyond: int
+    unknown: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The rows of a table. A category is its place in the list, after which come missing and unknown."""
+
+    role: Role
+    columns: tuple[Modelled, ...]
+    table: Table  # of the schema's types, values as written
+    values: dict[str, Values]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.table.rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(column.name for column in self.columns)
+
+    def take(self, rows: IntArray) -> Sample:
+        """Some of the rows, in the order given."""
+        chosen = Table(self.table.arrow.take(pa.array(rows)))
+        return Sample(self.role, self.columns, chosen, {name: values[rows] for name, values in self.values.items()})
+
+
+def comparable(schema: Schema) -> tuple[Modelled, ...]:
+    """The columns that can be compared: all but identifiers and empty ones."""
+    return tuple(column for column in schema if not isinstance(column, Identifier | Empty))
+
+
+def read_sample(table: Table, schema: Schema, role: Role) -> Sample:
+    """The comparable columns of a table; raises `CutsError` when one is absent or of another type."""
+    columns = comparable(schema)
+    typed = conform(table, schema, [column.name for column in columns])
+    return Sample(role, columns, typed, {column.name: _values(typed, column) for column in columns})
+
+
+def outside(samples: Sequence[Sample]) -> tuple[Outside, ...]:
+    """What the schema does not know, for every column and table that has some."""
+    found = [_outside(sample, column) for sample in samples for column in sample.columns]
+    return tuple(one for one in found if one.beyond or one.unknown or one.missing)
+
+
+def thin(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
+    """At most so many of the rows, drawn at random without replacement."""
+    if sample.rows <= most:
+        return sample
+    return sample.take(np.sort(rng.choice(sample.rows, most, replace=False)))
+
+
+def _values(typed: Table, column: Modelled) -> Values:
+    missing = typed.missing(column.name)
+    if not isinstance(column, Category):
+        return np.clip(typed.numbers(column.name), column.low, column.high)
+    known = pa.array(column.categories, pa.string())
+    places = pc.index_in(typed.column(column.name), value_set=known).combine_chunks()
+    unknown = len(column.categories) + 1
+    found: IntArray = places.fill_null(unknown).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.where(missing, len(column.categories), found)
+
+
+def _outside(sample: Sample, column: Modelled) -> Outside:
+    values = sample.values[column.name]
+    missing = 0 if column.missing else int(sample.table.missing(column.name).sum())
+    if isinstance(column, Category):
+        unknown = int((values == len(column.categories) + 1).sum())
+        return Outside(sample.role, column.name, 0, unknown, missing)
+    written = sample.table.numbers(column.name)
+    beyond = int(((written < column.low) | (written > column.high)).sum())  # false where missing
+    return Outside(sample.role, column.name, beyond, 0, missing)

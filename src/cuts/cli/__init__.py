@@ -1,0 +1,54 @@
+"""The command line: results on stdout, talk on stderr, `--format json` for machines.
+
+Exit codes: 0 ok, 1 the program, the data or a verification is at fault, 2 usage, 3 contradiction or target out of
+reach, 5 privacy refused. Each module holds the commands of one subject in its own `app`; nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cuts import __version__
+from cuts import pipeline as pipeline  # the steps behind the commands, for who replaces one
+from cuts.cli import evaluate, program, tables
+from cuts.cli.shared import print_json, wants_json
+from cuts.text import render as diagnostics
+from cuts.text.diagnostic import CutsError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Customizable synthetic tabular data: a program says what the table must be.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _commands in (program.app, evaluate.app, tables.app):
+    app.add_typer(_commands)
+
+
+def main() -> None:
+    """Run the command line; a problem with the input is a message and an exit code, never a traceback."""
+    try:
+        app()
+    except CutsError as error:
+        print(diagnostics.as_text(error.diagnostics, error.source), file=sys.stderr)
+        if wants_json(sys.argv):
+            print_json({"ok": False, "diagnostics": diagnostics.as_data(error.diagnostics, error.source)})
+        sys.exit(error.exit_code)
+    except BrokenPipeError:  # the reader of our output left
+        sys.stderr.close()
+        sys.exit(0)
+
+
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        print(f"cuts {__version__}")
+        raise typer.Exit

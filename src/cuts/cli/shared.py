@@ -1,0 +1,60 @@
+"""What commands have in common: reading arguments, printing results, talking."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from cuts import pipeline
+from cuts.lang.syntax import Program
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, usage_error
+
+
+def checked(path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]) -> pipeline.Checked:
+    """What checking finds, syntax errors and unknown data included."""
+    try:
+        program = pipeline.read_program(path)
+        table = pipeline.open_table(data) if data is not None else None
+        known = pipeline.find_schema(program, schema=schema, table=table)
+    except CutsError as error:
+        if error.source is None:  # not about the program's text: a file that cannot be read
+            raise
+        return pipeline.Checked(Program("", (), error.source), None, error.diagnostics)
+    return pipeline.check(program, known, table=table, values=values)
+
+
+def counts(found: Sequence[Diagnostic]) -> str:
+    """How many errors and warnings, in words."""
+    errors = sum(d.severity == "error" for d in found)
+    warnings = len(found) - errors
+    return ", ".join(counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n) or "no warnings"
+
+
+def values(given: list[str] | None) -> dict[str, str | float]:
+    """What `--set NAME=VALUE` gives, by name."""
+    values: dict[str, str | float] = {}
+    for item in given or []:
+        name, sign, value = item.partition("=")
+        if not sign or not name:
+            raise usage_error("bad-setting", f"`{item}` is not NAME=VALUE", "e.g. `--set tol=0.01`")
+        values[name] = value
+    return values
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Whether the command line asks for JSON; known even when its arguments are wrong."""
+    return "--format=json" in words or ("--format", "json") in pairwise(words)
+
+
+def print_json(data: Any) -> None:
+    """A result for machines, on stdout."""
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def say(text: str) -> None:
+    """Talk, on stderr."""
+    print(text, file=sys.stderr)
