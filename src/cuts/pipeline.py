@@ -6,7 +6,7 @@ The command line and the Python functions are two ways to walk them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from cuts.assess.question import Part
 from cuts.assess.support import check_support
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
+from cuts.count.sources import Rows, infer_streamed, rows_in, rows_of
 from cuts.data.exchange.sources import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
@@ -33,7 +34,7 @@ from cuts.logic.core import build_grid
 from cuts.logic.diagram import compile_rules
 from cuts.logic.feasible import check_rules, share
 from cuts.logic.reach import check_statistics
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, exit_code, has_errors
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, exit_code, has_errors, usage_error
 from cuts.text.files import read_text
 from cuts.text.source import Source
 
@@ -77,6 +78,54 @@ def find_schema(program: Program, *, schema: Path | None = None, table: Table | 
         raise CutsError([refused], program.source)
     rows = read_table(path) if path is not None else table
     return infer_schema(rows, Path(program.data).name.split(".")[0])
+
+
+def find_rows(
+    program: Program,
+    data: str | None = None,
+    *,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
+) -> Rows:
+    """The rows a program is about: those given, else those of the data set or file it names; read only when used."""
+    if data is None:
+        path = _beside(program)
+        embedded = datasets.find(program.data)
+        if embedded is None and path is None:
+            raise CutsError([unknown_data(program)], program.source)
+        data = program.data if embedded is not None else str(path)
+    name, _, split = data.partition(":")
+    if datasets.find(name) is not None and split in ("", "train", "test") and not Path(data).exists():
+        return rows_of(open_table(data))
+    return rows_in(data, delimiter=delimiter, quote=quote, encoding=encoding)
+
+
+def schema_of(
+    program: Program, rows: Rows, *, schema: Schema | Path | str | None = None, label: str | None = None
+) -> Schema:
+    """The schema of a program's rows: the one given, the embedded data set's, or one inferred from all rows."""
+    embedded = datasets.find(program.data)
+    if isinstance(schema, Schema):
+        known = schema
+    elif schema is not None:
+        known = read_schema(schema)
+    elif embedded is not None:
+        known = datasets.load_schema(embedded)
+    else:
+        refused = refused_schema(program, None)
+        if refused is not None:
+            raise CutsError([refused], program.source)
+        return infer_streamed(rows, Path(program.data).name.split(".")[0], label)
+    return known if label is None else with_label(known, label)
+
+
+def with_label(schema: Schema, label: str) -> Schema:
+    """The schema with another column to predict."""
+    if label not in schema:
+        help = did_you_mean(label, schema.names)
+        raise usage_error("unknown-column", f"there is no column `{label}` in `{schema.name}`", help)
+    return replace(schema, label=label)
 
 
 def open_table(

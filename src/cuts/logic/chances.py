@@ -7,19 +7,19 @@ and in float64, so a probability of 1e-18 is not 0. The same code runs on numpy 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from cuts.data.table import IntArray
+from cuts.data.table import Floats, IntArray
 from cuts.logic.core import Variable
 from cuts.logic.diagram import YES, Diagram, Part
 from cuts.vocab.arrays import add_rows, double, like
 
-MOST_CELLS = 4_000_000  # numbers held at once while drawing
 Distributions = Mapping[Variable, Any]  # variable -> (K, bins), numpy or torch
+Pick: TypeAlias = Callable[[IntArray, Floats], IntArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,45 +73,27 @@ def condition(diagram: Diagram, dists: Distributions) -> dict[Variable, Any]:
     return given
 
 
-def draw(
-    diagram: Diagram, dists: Distributions, components: IntArray, rng: np.random.Generator
-) -> dict[Variable, IntArray]:
-    """A bin for every variable of the rules and every row, exactly from the row's component given the rules."""
+def draw(diagram: Diagram, dists: Distributions, components: IntArray, pick: Pick) -> dict[Variable, IntArray]:
+    """A bin for every variable of the rules and every row, exactly from the row's component given the rules.
+
+    `pick(groups, weights)` chooses a bin for every row, by the weights of the row's group: (groups, bins).
+    """
     rows: dict[Variable, IntArray] = {}
     for part in diagram.parts:
         layers, ends = _layers(part)
-        chances = _class_chances(layers, dists)
-        below = _upward(layers, ends, chances, _one(dists))
+        below = _upward(layers, ends, _class_chances(layers, dists), _one(dists))
         if not (below[0][0][components] > 0).all():
             raise ValueError("a row was asked of a component in which the rules cannot hold")
-        widest = max((len(layer.classes) for layer in layers), default=1)
-        block = max(1, MOST_CELLS // widest)
-        blocks = [components[start : start + block] for start in range(0, max(len(components), 1), block)]
-        drawn = [_draw_part(layers, chances, below, dists, some, rng) for some in blocks]
-        for layer in layers:
-            rows[layer.variable] = np.concatenate([each[layer.variable] for each in drawn])
-    return rows
-
-
-def _draw_part(
-    layers: list[_Layer],
-    chances: list[list[Any]],
-    below: list[Any],
-    dists: Distributions,
-    components: IntArray,
-    rng: np.random.Generator,
-) -> dict[Variable, IntArray]:
-    """Top down: first a class in proportion to what holds below it, then a bin of that class."""
-    rows: dict[Variable, IntArray] = {}
-    state = np.zeros(len(components), dtype=np.int64)
-    for depth, layer in enumerate(layers):
-        chance, after = np.stack(chances[depth]), below[depth + 1]
-        children = layer.children[state]  # (n, classes)
-        weights = chance[:, components].T * after[children, components[:, None]]  # (n, classes)
-        chosen = _choose(weights, rng)
-        bins = np.asarray(double(dists[layer.variable]))[components] * layer.members[:, chosen].T
-        rows[layer.variable] = _choose(bins, rng)
-        state = children[np.arange(len(state)), chosen]
+        state = np.zeros(len(components), dtype=np.int64)
+        for layer, after in zip(layers, below[1:], strict=True):
+            # Top down: a bin in proportion to its own weight and to what holds below it. Rows of the same component
+            # and state have the same weights.
+            keys, groups = np.unique(components * len(layer.children) + state, return_inverse=True)
+            component, at = np.divmod(keys, len(layer.children))
+            following = layer.children[at][:, layer.classes]  # (groups, bins)
+            weights = np.asarray(double(dists[layer.variable]))[component] * after[following, component[:, None]]
+            rows[layer.variable] = pick(groups, weights)
+            state = following[groups, rows[layer.variable]]
     return rows
 
 
@@ -157,11 +139,3 @@ def _upward(layers: list[_Layer], ends: IntArray, chances: list[list[Any]], one:
         after = below[-1]
         below.append(sum(after[layer.children[:, c]] * chance[c] for c in range(len(chance))))
     return below[::-1]
-
-
-def _choose(weights: Any, rng: np.random.Generator) -> IntArray:
-    """One column for every row, with probability in proportion to its weight."""
-    cumulated = np.cumsum(weights, axis=1)
-    targets = rng.random(len(weights)) * cumulated[:, -1]
-    chosen: IntArray = np.minimum((cumulated <= targets[:, None]).sum(1), weights.shape[1] - 1).astype(np.int64)
-    return chosen

@@ -1,0 +1,89 @@
+"""How long work shows: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from cuts.cli.shared import say
+
+if TYPE_CHECKING:
+    from cuts.synthesis import Watch
+
+LINE_EVERY = 5.0  # seconds between two lines
+
+
+@contextmanager
+def watching(quiet: bool) -> Iterator[Watch]:
+    """Who the steps of a fit tell how they go."""
+    from cuts.synthesis import Watch
+
+    if quiet:
+        yield Watch()
+    elif sys.stderr.isatty():
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        ) as bar:
+            yield _bar(bar)
+    else:
+        yield _lines()
+
+
+def _bar(bar: Progress) -> Watch:
+    from cuts.model.fit import Progress as Fitting
+    from cuts.synthesis import Watch
+
+    task = bar.add_task("", total=None, note="")
+
+    def stage(text: str) -> None:
+        bar.reset(task, description=text, total=None, note="")
+
+    def counted(rows: int) -> None:
+        bar.update(task, note=f"{rows:,} rows")
+
+    def fitted(progress: Fitting) -> None:
+        note = f"error {progress.error:.4f}"
+        bar.update(task, completed=progress.step, total=progress.steps, note=note)
+
+    return Watch(stage, counted, fitted)
+
+
+def _lines() -> Watch:
+    from cuts.model.fit import Progress as Fitting
+    from cuts.synthesis import Watch
+
+    began = last = monotonic()
+
+    def is_time() -> bool:
+        nonlocal last
+        if monotonic() - last < LINE_EVERY:
+            return False
+        last = monotonic()
+        return True
+
+    def stage(text: str) -> None:
+        nonlocal began
+        began = monotonic()
+        say(text)
+
+    def counted(rows: int) -> None:
+        if is_time():
+            say(f"  {rows:,} rows")
+
+    def fitted(progress: Fitting) -> None:
+        if is_time():
+            left = (monotonic() - began) * (progress.steps / progress.step - 1)
+            say(f"  step {progress.step} of {progress.steps}, error {progress.error:.4f}, {left:.0f} s left")
+
+    return Watch(stage, counted, fitted)

@@ -1,0 +1,256 @@
+"""The commands that make rows: run, fit, sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from cuts import pipeline
+from cuts.assess import render as verdicts
+from cuts.assess.verify import Verdict, holds
+from cuts.assess.verify import verify as verify_spec
+from cuts.cli import options
+from cuts.cli.progress import watching
+from cuts.cli.shared import print_json, say, values
+from cuts.config import Config, read_config
+from cuts.count.sources import Rows
+from cuts.data.exchange.files import save_blocks
+from cuts.data.exchange.streams import check_writable
+from cuts.data.table import Table
+from cuts.text import render as diagnostics
+from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
+from cuts.text.files import write_text
+
+if TYPE_CHECKING:  # torch is loaded by the commands that need it
+    from cuts.model.store import Model
+
+MOST_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
+PREVIEW_STEPS = 200
+
+app = typer.Typer()
+
+LabelOption = Annotated[
+    str | None, typer.Option("--label", help="The column to predict, if the schema names none.", show_default=False)
+]
+ConfigOption = Annotated[Path | None, typer.Option("--config", help="Settings, .toml.", show_default=False)]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same rows.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while working.")]
+DeviceOption = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda or mps.", show_default=False)]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Cores to use.", show_default=False)]
+PreviewOption = Annotated[bool, typer.Option("--preview", help="A quick, less exact fit.")]
+RowsOption = Annotated[
+    int | None,
+    typer.Option("-n", "--rows", min=1, help="How many rows; otherwise as many as fitted.", show_default=False),
+]
+
+
+@app.command()
+def run(
+    program: options.ProgramPath,
+    data: options.DataOption = None,
+    rows: RowsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The table to write; otherwise PROGRAM_synthetic.csv.", show_default=False),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Write verdicts and facts there, .json or .txt.", show_default=False)
+    ] = None,
+    schema: options.SchemaOption = None,
+    label: LabelOption = None,
+    set_: options.SetOption = None,
+    config: ConfigOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+    preview: PreviewOption = False,
+    quiet: QuietOption = False,
+    delimiter: options.DelimiterOption = None,
+    quote: options.QuoteOption = None,
+    encoding: options.EncodingOption = None,
+    format: options.FormatOption = options.Format.text,
+) -> None:
+    """Fit the table, write a synthetic one and give a verdict for every command.
+
+    Example: cuts run fair.cuts -n 10000 -o synthetic.csv
+    """
+    from cuts import synthesis
+
+    target = output or Path(f"{program.stem}_synthetic.csv")
+    check_writable(target)
+    settings = _settings(config, device, threads, preview)
+    source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
+    kept: list[pa.Table] = []
+    blocks = _keeping(synthesis.sample_blocks(model, rows, seed=seed), kept)
+    written = save_blocks(blocks, target, source.form)
+    outcome = verify_spec(synthesis.spec_of(model), Table(pa.concat_tables(kept)))
+    facts = {"output": str(target), "rows": written, **_facts(model)}
+    if report is not None:
+        _write_report(report, outcome, facts)
+    if format is options.Format.json:
+        print_json({"holds": holds(outcome), **facts, "verdicts": verdicts.as_data(outcome)})
+    else:
+        if outcome:
+            print(verdicts.as_text(outcome), end="\n\n")
+        if written > sum(block.num_rows for block in kept):
+            print(f"verdicts are of the first {counted(sum(b.num_rows for b in kept), 'row')}")
+        print(f"{target}: {counted(written, 'row')}, {_summary(model)}")
+    raise typer.Exit(0 if holds(outcome) else 1)
+
+
+@app.command()
+def fit(
+    program: options.ProgramPath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model to write, .synth.")],
+    data: options.DataOption = None,
+    schema: options.SchemaOption = None,
+    label: LabelOption = None,
+    set_: options.SetOption = None,
+    config: ConfigOption = None,
+    seed: SeedOption = 0,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+    preview: PreviewOption = False,
+    quiet: QuietOption = False,
+    delimiter: options.DelimiterOption = None,
+    quote: options.QuoteOption = None,
+    encoding: options.EncodingOption = None,
+    format: options.FormatOption = options.Format.text,
+) -> None:
+    """Fit the table and write the model, to sample from it later without the table.
+
+    Example: cuts fit fair.cuts -o fair.synth
+    """
+    from cuts.model import store
+
+    if output.suffix != store.ENDING:
+        raise usage_error("unknown-format", f"a model is a `{store.ENDING}` file", f"e.g. `-o {output.stem}.synth`")
+    settings = _settings(config, device, threads, preview)
+    _, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
+    store.save(model, output)
+    if format is options.Format.json:
+        print_json({"output": str(output), **_facts(model)})
+    else:
+        print(f"{output}: {_summary(model)}")
+
+
+@app.command()
+def sample(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .synth file.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The table to write.")],
+    rows: RowsOption = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help="A condition all rows satisfy.", show_default=False)
+    ] = None,
+    seed_rows: Annotated[
+        str | None,
+        typer.Option("--seed-rows", help="A table whose cells are kept and whose gaps are filled.", show_default=False),
+    ] = None,
+    seed: SeedOption = 0,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Threads that draw; the rows are the same.")] = 1,
+    format: options.FormatOption = options.Format.text,
+) -> None:
+    """Draw rows from a model; the row rules of its program hold in all of them.
+
+    Example: cuts sample fair.synth -n 1000 -o old.csv --where "age > 60 AND sex == Female"
+    """
+    from cuts import synthesis
+    from cuts.model import store
+
+    check_writable(output)
+    loaded = store.load(model)
+    if seed_rows is not None and rows is not None:
+        raise usage_error("bad-count", "give either `-n` or `--seed-rows`", "each seed row makes one row")
+    if seed_rows is not None:
+        given = pipeline.open_table(seed_rows)
+        blocks = iter([synthesis.complete_rows(loaded, given, where=where, seed=seed)])
+    else:
+        blocks = synthesis.sample_blocks(loaded, rows, where=where, seed=seed, workers=workers)
+    written = save_blocks(blocks, output)
+    if format is options.Format.json:
+        print_json({"output": str(output), "rows": written})
+    else:
+        print(f"{output}: {counted(written, 'row')}")
+
+
+# --- shared steps
+
+
+def _settings(path: Path | None, device: str | None, threads: int | None, preview: bool) -> Config:
+    """The settings of the file, with those of the command line over them."""
+    found = read_config(path) if path is not None else Config()
+    given: dict[str, Any] = {"device": device, "threads": threads, "steps": PREVIEW_STEPS if preview else None}
+    return replace(found, **{name: value for name, value in given.items() if value is not None})
+
+
+def _fit(
+    path: Path,
+    data: str | None,
+    schema: Path | None,
+    label: str | None,
+    set_: list[str] | None,
+    settings: Config,
+    seed: int,
+    quiet: bool,
+    dialect: tuple[str | None, str | None, str | None],
+) -> tuple[Rows, Model]:
+    """The rows of a program and their model, once the program has no errors; its warnings are said."""
+    from cuts import synthesis
+
+    program = pipeline.read_program(path)
+    delimiter, quote, encoding = dialect
+    rows = pipeline.find_rows(program, data, delimiter=delimiter, quote=quote, encoding=encoding)
+    known = pipeline.schema_of(program, rows, schema=schema, label=label)
+    filled = values(set_)
+    found = pipeline.check(program, known, values=filled)
+    if has_errors(found.diagnostics):
+        raise CutsError(found.diagnostics, program.source)
+    if found.diagnostics and not quiet:
+        say(diagnostics.as_text(found.diagnostics, program.source))
+    with watching(quiet) as watch:
+        try:
+            model = synthesis.fit_model(program, known, rows, config=settings, seed=seed, values=filled, watch=watch)
+        except KeyboardInterrupt:
+            raise usage_error(
+                "interrupted", "stopped before the fit was finished", "nothing was written; `--preview` fits faster"
+            ) from None
+    return rows, model
+
+
+def _keeping(blocks: Iterator[Table], kept: list[pa.Table]) -> Iterator[Table]:
+    """The blocks, the first of them also kept."""
+    rows = 0
+    for block in blocks:
+        if rows < MOST_VERIFIED:
+            kept.append(block.arrow)
+        rows += block.rows
+        yield block
+
+
+def _facts(model: Model) -> dict[str, Any]:
+    facts = asdict(model.facts)
+    return {"fit": {**facts, "components": model.mixture.components, "backbone": model.config.backbone}}
+
+
+def _summary(model: Model) -> str:
+    facts = model.facts
+    return (
+        f"{counted(model.mixture.components, 'component')} fitted to {counted(facts.rows, 'row')} "
+        f"in {facts.steps} steps, error {facts.error:.4f}"
+    )
+
+
+def _write_report(path: Path, outcome: tuple[Verdict, ...], facts: dict[str, Any]) -> None:
+    import json
+
+    data = {"holds": holds(outcome), **facts, "verdicts": verdicts.as_data(outcome)}
+    if path.suffix == ".json":
+        write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    else:
+        write_text(path, verdicts.as_text(outcome) + "\n")
+    say(f"{path} written")

@@ -1,0 +1,34 @@
+"""Where tensors live, and on how many threads they are worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from cuts.config import bad_setting
+from cuts.text.diagnostic import CutsError
+
+
+def find_device(wanted: str) -> str:
+    """The device of a setting: the one named, or the best there is for `auto`."""
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if wanted == "auto":
+        return "cuda" if there["cuda"] else "cpu"
+    if not there.get(wanted.partition(":")[0], False):
+        usable = " or ".join(f'"{name}"' for name in ("auto", *(name for name, is_there in there.items() if is_there)))
+        raise CutsError([bad_setting("device", wanted, f"{usable} on this machine")])
+    return wanted
+
+
+@contextmanager
+def use_threads(count: int | None) -> Iterator[None]:
+    """Work on that many threads, and on as many as before afterwards."""
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

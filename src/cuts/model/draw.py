@@ -1,0 +1,164 @@
+"""Rows from a mixture: codes, chunk by chunk.
+
+A chunk is a function of the seed and its number, so any number of workers makes the same rows. With rules, components
+are weighed by how likely the rules are in them and the columns of the rules are drawn through the diagram: every row
+satisfies them, however rare that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuts.config import Drawing
+from cuts.data.codec import Codes
+from cuts.data.table import Bools, Floats, IntArray
+from cuts.logic import chances
+from cuts.logic.chances import Pick
+from cuts.logic.core import Variable
+from cuts.logic.diagram import Diagram
+from cuts.model.mixture import Mixture
+from cuts.model.picking import picker
+
+CHUNK = 65_536  # rows
+MOST_CELLS = 4_000_000  # chances of components held at once for rows with given cells
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Supply:
+    """What rows are drawn from: a mixture, and the rules they must satisfy, if any."""
+
+    prior: Floats  # (K,), the weights of the components
+    weights: Floats  # (K,), their weights given the rules, not summing to one
+    dists: Mapping[str, Floats]  # by column, (K, bins)
+    rules: Diagram | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row of the model can satisfy the rules."""
+        return not self.weights.sum() > 0
+
+
+def supply(mix: Mixture, rules: Diagram | None = None) -> Supply:
+    """What to draw from."""
+    dists = {name: p.detach().cpu().double().numpy() for name, p in zip(mix.columns, mix.P, strict=True)}
+    prior = mix.w.detach().cpu().double().numpy()
+    if rules is None or not rules.parts:
+        return Supply(prior, prior, dists, None)
+    return Supply(prior, prior * chances.probability(rules, _variables(dists)), dists, rules)
+
+
+def chunks(rows: int) -> Iterator[tuple[int, int]]:
+    """The number and the rows of every chunk of a draw."""
+    return ((number, min(CHUNK, rows - number * CHUNK)) for number in range(-(-rows // CHUNK)))
+
+
+def draw(source: Supply, rows: int, *, seed: int, chunk: int = 0, drawing: Drawing = "systematic") -> Codes:
+    """The codes of one chunk of rows; all rows satisfy the rules. At least one row must be able to."""
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, chunk])))
+    pick = picker(drawing, rng)
+    components = rng.permutation(pick(np.zeros(rows, dtype=np.int64), source.weights[None, :]))
+    return _columns(source, components, pick)
+
+
+def complete(source: Supply, codes: Codes, given: Mapping[str, Bools], *, seed: int) -> tuple[Codes, Bools]:
+    """The codes of rows of which some cells are given, the rest drawn given those; and which rows can exist at all.
+
+    The codes of a row that cannot satisfy the rules with its given cells mean nothing.
+    """
+    rows = len(next(iter(codes.values())))
+    rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows])))
+    pick = picker("independent", rng)
+    found: Codes = {name: np.zeros(rows, dtype=np.int64) for name in source.dists}
+    possible = np.zeros(rows, dtype=np.bool_)
+    for some, fixed in _alike(source, codes, given):
+        held = _given_rules(source, fixed)
+        for block in np.array_split(some, max(1, -(-len(some) * len(held) // MOST_CELLS))):
+            chance = _posterior(source, codes, given, block) * held
+            able = chance.sum(1) > 0
+            possible[block] = able
+            block, chance = block[able], chance[able]
+            components = pick(np.arange(len(block)), chance)
+            for name, values in _columns(source, components, pick, fixed).items():
+                kept = given[name][block] if name in given else np.zeros(len(block), dtype=np.bool_)
+                found[name][block] = np.where(kept, codes[name][block], values) if name in codes else values
+    return found, possible
+
+
+def _columns(source: Supply, components: IntArray, pick: Pick, fixed: Mapping[str, IntArray] | None = None) -> Codes:
+    """The codes of every column given each row's component; `fixed` columns of the rules only take the bins given."""
+    codes: Codes = {}
+    if source.rules is not None:
+        drawn = chances.draw(source.rules, _variables(_fixed(source, fixed or {})), components, pick)
+        codes.update({name: values for name, values in drawn.items() if isinstance(name, str)})
+    for name, table in source.dists.items():
+        if name not in codes:
+            codes[name] = pick(components, table)
+    return {name: codes[name] for name in source.dists}
+
+
+def _variables(dists: Mapping[str, Floats]) -> dict[Variable, Floats]:
+    return {name: table for name, table in dists.items()}  # noqa: C416 (a key may be a sum of columns there)
+
+
+# --- rows with given cells
+
+
+def _alike(source: Supply, codes: Codes, given: Mapping[str, Bools]) -> Iterator[tuple[IntArray, dict[str, IntArray]]]:
+    """Rows whose given cells are alike to the rules, and the bins like each such cell."""
+    rows = len(next(iter(codes.values())))
+    parts = source.rules.parts if source.rules is not None else ()
+    asked = {
+        name: classes
+        for part in parts
+        for name, classes in zip(part.variables, part.classes, strict=True)
+        if isinstance(name, str) and name in given
+    }
+    marks = np.zeros((rows, len(asked)), dtype=np.int64)
+    for place, (name, classes) in enumerate(asked.items()):
+        marks[:, place] = np.where(given[name], classes[codes[name]], -1)
+    kinds, kind_of = np.unique(marks, axis=0, return_inverse=True)
+    for number, kind in enumerate(kinds):
+        fixed = {
+            name: np.flatnonzero(classes == mark)
+            for (name, classes), mark in zip(asked.items(), kind, strict=True)
+            if mark >= 0
+        }
+        yield np.flatnonzero(kind_of.ravel() == number), fixed
+
+
+def _fixed(source: Supply, fixed: Mapping[str, IntArray]) -> dict[str, Floats]:
+    """The tables with all mass of the fixed columns on bins like those given, spread evenly."""
+    dists = dict(source.dists)
+    for name, bins in fixed.items():
+        certain = np.zeros_like(dists[name])
+        certain[:, bins] = 1.0 / len(bins)
+        dists[name] = certain
+    return dists
+
+
+def _given_rules(source: Supply, fixed: Mapping[str, IntArray]) -> Floats:
+    """How likely the rules are in each component with the fixed columns as given, (K,)."""
+    if source.rules is None:
+        return np.ones(len(source.weights))
+    held: Floats = chances.probability(source.rules, _variables(_fixed(source, fixed)))
+    return held
+
+
+def _posterior(source: Supply, codes: Codes, given: Mapping[str, Bools], rows: IntArray) -> Floats:
+    """How likely each component is for each row, by its given cells, up to a factor a row: (rows, K)."""
+    total = np.tile(_log(source.prior), (len(rows), 1))
+    for name, is_given in given.items():
+        here = is_given[rows]
+        total[here] += _log(source.dists[name]).T[codes[name][rows[here]]]
+    top = total.max(1, keepdims=True)
+    chance: Floats = np.exp(total - np.where(np.isfinite(top), top, 0.0))
+    return chance
+
+
+def _log(p: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(p)
+    return found

@@ -1,0 +1,179 @@
+"""How far a mixture is from the counts: the loss of a fit.
+
+Tables are compared in slices. Fixing one column at one value, all two-way tables of the other columns are one Gram
+matrix of the model; so are all pairs, with nothing fixed. A step looks at the slices of the label, which together are
+all three-way tables with it, by squared Hellinger distance, and at a few random slices of other columns by total
+variation. Wide tables are looked at some columns at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cuts.count.marginals import Clique, Marginals
+from cuts.model.mixture import Mixture, gram
+
+SMOOTH = 1e-6  # added to a cell before its root is taken
+MOST_BINS = 640  # of the columns looked at in one step
+MOST_LABEL_SLICES = 4  # in one step; of a label with more values some are chosen at random
+SLICE_WEIGHT = 0.1  # of a random slice beside the label's
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The columns looked at in a step, and where the bins of each lie in the Gram matrix."""
+
+    columns: tuple[str, ...]
+    starts: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What a Gram matrix should be, and how much each of its cells counts: blocks above the diagonal only."""
+
+    share: Tensor  # (size, size)
+    counted: Tensor  # (size, size), 0 where nothing is known
+    blocks: int
+
+
+class Objective:
+    """The loss of a mixture against counts; every call looks at fresh random slices."""
+
+    def __init__(self, marginals: Marginals, label: str | None, *, slices: int, seed: int, device: str) -> None:
+        self._rows = max(marginals.rows, 1)
+        self._sizes = dict(marginals.sizes)
+        self._label = label
+        self._slices = slices if label is not None else max(slices, 2)
+        self._device = device
+        self._random = np.random.Generator(np.random.Philox(seed))
+        self._marginals = marginals
+        self._tables: dict[Clique, Tensor] = {}
+        self._others = tuple(name for name in self._sizes if name != label)
+        self._one_way = {name: marginals.table((name,)) / self._rows for name in self._sizes}
+        self._whole = self._view(self._others) if sum(self._sizes[n] for n in self._others) <= MOST_BINS else None
+        self._kept: dict[tuple[str, int] | None, Target] = {}
+
+    def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
+        """The loss of a mixture, and the mean total variation over the label's tables, or over the pairs."""
+        view = self._whole or self._random_view()
+        X = torch.cat([mix[name] for name in view.columns], 1)  # (K, bins of the view)
+        loss, error = self._base(mix, X, view)
+        for name, value, chance in self._random_slices(view):
+            target = self._target(view, (name, value), keep=False)
+            found = gram(X, mix.w * mix[name][:, value])
+            scale = SLICE_WEIGHT / (len(view.columns) * chance * self._slices)
+            loss = loss + scale * _variation(found, target)
+        return loss, error.detach()
+
+    def _base(self, mix: Mixture, X: Tensor, view: View) -> tuple[Tensor, Tensor]:
+        """Squared Hellinger distance and total variation of the label's slices, or of the pairs without a label."""
+        keep = view is self._whole
+        if self._label is None:
+            target = self._target(view, None, keep=keep)
+            found = gram(X, mix.w)
+            return _hellinger(found, target), _variation(found, target)
+        label = mix[self._label]
+        loss = error = X.new_zeros(())
+        for value, scale in self._label_slices():
+            target = self._target(view, (self._label, value), keep=keep)
+            found = gram(X, mix.w * label[:, value])
+            loss = loss + scale * _hellinger(found, target)
+            error = error + scale * _variation(found.detach(), target)
+        return loss, error
+
+    def _label_slices(self) -> list[tuple[int, float]]:
+        """The values of the label to look at and their weights: all, or a few at random, frequent ones more often."""
+        assert self._label is not None
+        share = self._one_way[self._label]
+        if len(share) <= MOST_LABEL_SLICES:
+            return [(value, 1.0) for value in range(len(share))]
+        chance = np.sqrt(share) / np.sqrt(share).sum()
+        drawn = self._random.choice(len(share), MOST_LABEL_SLICES, p=chance)
+        return [(int(value), 1.0 / (MOST_LABEL_SLICES * chance[value])) for value in drawn]
+
+    def _random_slices(self, view: View) -> list[tuple[str, int, float]]:
+        """A few (column, value), the frequent values more often, and the chance of each."""
+        if not self._slices or len(view.columns) < 3:
+            return []
+        weights = np.sqrt(np.concatenate([self._one_way[name] for name in view.columns]))
+        chance = weights / weights.sum()
+        found = []
+        for place in self._random.choice(len(chance), self._slices, p=chance).tolist():
+            column = int(np.searchsorted(view.starts, place, side="right")) - 1
+            found.append((view.columns[column], place - view.starts[column], float(chance[place])))
+        return found
+
+    def _random_view(self) -> View:
+        chosen: list[str] = []
+        left = MOST_BINS
+        for place in self._random.permutation(len(self._others)).tolist():
+            name = self._others[place]
+            if self._sizes[name] <= left or not chosen:
+                chosen.append(name)
+                left -= self._sizes[name]
+        return self._view([name for name in self._others if name in set(chosen)])
+
+    def _view(self, columns: Sequence[str]) -> View:
+        ends = np.cumsum([0, *(self._sizes[name] for name in columns)]).tolist()
+        return View(tuple(columns), tuple(ends[:-1]), ends[-1])
+
+    def _target(self, view: View, fixed: tuple[str, int] | None, *, keep: bool) -> Target:
+        """The Gram matrix the counts ask for, with one column fixed at a value or none."""
+        if keep and fixed in self._kept:
+            return self._kept[fixed]
+        share = torch.zeros(view.size, view.size)
+        counted = torch.zeros(view.size, view.size)
+        blocks = 0
+        for i, a in enumerate(view.columns):
+            for j in range(i + 1, len(view.columns)):
+                table = self._table(a, view.columns[j], fixed)
+                if table is not None:
+                    rows = slice(view.starts[i], view.starts[i] + table.shape[0])
+                    cells = slice(view.starts[j], view.starts[j] + table.shape[1])
+                    share[rows, cells] = table
+                    counted[rows, cells] = 1.0
+                    blocks += 1
+        made = Target(share.to(self._device), counted.to(self._device), max(blocks, 1))
+        if keep:
+            self._kept[fixed] = made
+        return made
+
+    def _table(self, a: str, b: str, fixed: tuple[str, int] | None) -> Tensor | None:
+        """The shares of two columns, with a third fixed; nothing where they were not counted together."""
+        if fixed is None:
+            return self._shares((a, b))
+        name, value = fixed
+        if name in (a, b):
+            return None
+        clique = tuple(column for column in self._sizes if column in (a, b, name))
+        table = self._shares(clique)
+        return None if table is None else table.select(clique.index(name), value)
+
+    def _shares(self, clique: Clique) -> Tensor | None:
+        if clique not in self._tables:
+            if not self._marginals.covers(clique):
+                return None
+            counts = self._marginals.table(clique)
+            self._tables[clique] = torch.as_tensor(counts / self._rows, dtype=torch.float32)
+        return self._tables[clique]
+
+
+def one_way(marginals: Marginals) -> Mapping[str, Tensor]:
+    """Each column's own distribution over its bins."""
+    rows = max(marginals.rows, 1)
+    return {name: torch.as_tensor(marginals.table((name,)) / rows, dtype=torch.float32) for name in marginals.sizes}
+
+
+def _hellinger(found: Tensor, target: Target) -> Tensor:
+    apart = ((found + SMOOTH).sqrt() - (target.share + SMOOTH).sqrt()) ** 2
+    return 0.5 * (apart * target.counted).sum() / target.blocks
+
+
+def _variation(found: Tensor, target: Target) -> Tensor:
+    return 0.5 * ((found - target.share).abs() * target.counted).sum() / target.blocks

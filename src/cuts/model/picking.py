@@ -1,0 +1,53 @@
+"""How one bin a row is chosen when groups of rows share the weights of the bins.
+
+Independently, or systematically: the rows of a group get evenly spaced points of the cumulated weights in random order,
+so each bin gets its share of the group to within one row. Both draw from exactly the same distribution row by row; a
+bin of weight zero is never chosen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuts.config import Drawing
+from cuts.data.table import Floats, IntArray
+from cuts.logic.chances import Pick
+
+BELOW_ONE = 1.0 - 1e-10  # a point plus the number of its group still lies below the next number
+
+
+def picker(drawing: Drawing, rng: np.random.Generator) -> Pick:
+    """The way of choosing a setting asks for, with its source of randomness."""
+
+    def independent(groups: IntArray, weights: Floats) -> IntArray:
+        return choose(groups, weights, rng.random(len(groups)))
+
+    def systematic(groups: IntArray, weights: Floats) -> IntArray:
+        return choose(groups, weights, spaced_points(groups, len(weights), rng))
+
+    return independent if drawing == "independent" else systematic
+
+
+def spaced_points(groups: IntArray, count: int, rng: np.random.Generator) -> Floats:
+    """Points in [0, 1): those of a group are evenly spaced from a random start, and in random order."""
+    size = np.bincount(groups, minlength=count)
+    first = np.cumsum(size) - size
+    shuffled = rng.permutation(len(groups))
+    order = shuffled[np.argsort(groups[shuffled].astype(np.min_scalar_type(count)), kind="stable")]
+    owner = groups[order]
+    points = np.empty(len(groups))
+    points[order] = (np.arange(len(groups)) - first[owner] + rng.random(count)[owner]) / size[owner]
+    return points
+
+
+def choose(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
+    """The bin in which each row's point lies, on the cumulated weights of its group."""
+    bins = weights.shape[1]
+    cumulated = np.cumsum(weights, axis=1)
+    total = cumulated[:, -1:]
+    if not (total > 0).all():
+        raise ValueError("a group of rows has no bin to choose")
+    lines = (cumulated / total + np.arange(len(weights))[:, None]).ravel()
+    found = np.searchsorted(lines, groups + np.minimum(points, BELOW_ONE), side="right")
+    places: IntArray = (found - groups * bins).astype(np.int64)
+    return places

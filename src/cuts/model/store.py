@@ -1,0 +1,154 @@
+"""A fitted model as one `.synth` file: a zip of safetensors and JSON, nothing that runs when it is read.
+
+`manifest.json` names the format, its version and the SHA-256 of the other two: `model.json` (program, codec, settings,
+facts of the fit) and `mixture.safetensors`. Loading needs no rows. A damaged, foreign or newer file is a `CutsError`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch as tensors
+import torch
+from safetensors import SafetensorError
+
+from cuts.config import Config, config_from
+from cuts.data.codec import Codec
+from cuts.data.codec_file import codec_data, codec_from
+from cuts.data.exchange.streams import whole_or_nothing
+from cuts.model.mixture import Mixture
+from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
+from cuts.text.files import present
+
+FORMAT, VERSION = "cuts-model", 1
+ENDING = ".synth"
+_MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensors"
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
+MOST_BYTES = 8 << 30  # of what a file unpacks to
+SLACK = 1e-6  # how far probabilities may be from summing to one
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """How a model was made."""
+
+    rows: int  # fitted to, and drawn unless another number is asked for
+    error: float  # mean total variation of the tables fitted to
+    steps: int
+    cpu_seconds: float
+    smoothing: float
+    seed: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Model:
+    """All that drawing needs: the mixture over the codec's bins, and the program whose rules hold in every row."""
+
+    mixture: Mixture
+    codec: Codec
+    program: str  # in canonical form, placeholders filled
+    config: Config
+    facts: Facts
+
+    def __post_init__(self) -> None:
+        names = tuple(bins.column.name for bins in self.codec.columns)
+        sizes = [bins.size for bins in self.codec.columns]
+        if self.mixture.columns != names or [p.shape[1] for p in self.mixture.P] != sizes:
+            raise ValueError("the mixture is not one over the bins of the codec")
+
+
+def save(model: Model, path: Path | str) -> None:
+    """Write a model to a file, whole or not at all."""
+    named = {"w": model.mixture.w, **{f"P{i}": p for i, p in enumerate(model.mixture.P)}}
+    parts = {
+        _MODEL: json.dumps(_model_data(model), indent=1, ensure_ascii=False).encode(),
+        _MIXTURE: tensors.save({name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}),
+    }
+    manifest = {"format": FORMAT, "version": VERSION, "sha256": {name: _hash(data) for name, data in parts.items()}}
+    with whole_or_nothing(Path(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in {_MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
+            file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_DEFLATED)
+
+
+def load(path: Path | str) -> Model:
+    """The model in a file that `save` wrote."""
+    path = Path(path)
+    present(path, "model")
+    try:
+        with zipfile.ZipFile(path) as file:
+            parts = _parts(file, path)
+    except OSError as error:
+        raise usage_error("unreadable-file", f"{path} cannot be read: {error.strerror}") from None
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, NotImplementedError, EOFError, RuntimeError):
+        raise no_model(path) from None
+    except ValueError:
+        raise damaged_model(path) from None
+    try:
+        return _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
+    except (ValueError, KeyError, TypeError, SafetensorError, RecursionError, CutsError):
+        raise damaged_model(path) from None
+
+
+def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
+    """What the file holds, as it was written; raises when it is not what the manifest says."""
+    if sum(entry.file_size for entry in file.infolist()) > MOST_BYTES:
+        raise no_model(path)
+    manifest = json.loads(file.read(_MANIFEST))
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise no_model(path)
+    if manifest.get("version") != VERSION:
+        raise newer_model(path)
+    parts = {name: file.read(name) for name in (_MODEL, _MIXTURE)}
+    if manifest.get("sha256") != {name: _hash(data) for name, data in parts.items()}:
+        raise damaged_model(path)
+    return parts
+
+
+def _model_data(model: Model) -> dict[str, Any]:
+    return {
+        "program": model.program,
+        "codec": codec_data(model.codec),
+        "config": {name: value for name, value in asdict(model.config).items() if value is not None},
+        "facts": asdict(model.facts),
+    }
+
+
+def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
+    codec = codec_from(data["codec"])
+    P = tuple(named[f"P{i}"] for i in range(len(codec.columns)))
+    for table in (named["w"][None], *P):
+        off = (table.double().sum(1) - 1.0).abs().max()
+        if not (table >= 0).all() or not off <= SLACK:
+            raise ValueError("the mixture is no distribution")
+    mixture = Mixture(tuple(bins.column.name for bins in codec.columns), named["w"], P)
+    if not isinstance(data["program"], str):
+        raise ValueError("the program is no text")
+    return Model(mixture, codec, data["program"], config_from(data["config"]), Facts(**data["facts"]))
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def no_model(path: Path) -> CutsError:
+    """A file that is something else."""
+    title = f"{path} is no model of `cuts`"
+    return CutsError([Diagnostic("bad-model", title, help="give a file that `cuts fit -o M.synth` wrote")])
+
+
+def damaged_model(path: Path) -> CutsError:
+    """A file that is not as it was written."""
+    return CutsError([Diagnostic("bad-model", f"{path} is damaged", help="copy it again, or fit the model again")])
+
+
+def newer_model(path: Path) -> CutsError:
+    """A file of a later version."""
+    title = f"{path} was written by a newer version of `cuts`"
+    return CutsError([Diagnostic("bad-model", title, help="update: `pip install --upgrade cuts`")])

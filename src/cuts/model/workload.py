@@ -1,0 +1,111 @@
+"""Which sets of columns to count: the tables the model is fitted to.
+
+All triples when their tables are small enough together. Otherwise the pairs, the triples with the label, and then the
+triples whose columns depend on each other most: those a model of pairs is most wrong about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+
+import numpy as np
+
+from cuts.count.cover import Clique, cells
+from cuts.data.table import Floats, IntArray
+
+MOST_CELLS = 20_000_000  # of all tables together: 160 MB of counts
+MOST_TRIPLES = 200_000
+
+
+def choose_workload(
+    sizes: Mapping[str, int],
+    label: str | None,
+    dependence: Mapping[Clique, float] | None = None,
+    *,
+    most_cells: int = MOST_CELLS,
+) -> tuple[Clique, ...]:
+    """The cliques to count; `dependence` of pairs, if known, says which triples come first when not all fit.
+
+    >>> choose_workload({"age": 4, "sex": 2, "pay": 2}, "pay")
+    (('age', 'sex', 'pay'),)
+    """
+    names = tuple(sizes)
+    width = min(3, len(names))
+    if _all_cells(sizes, width) <= most_cells and len(names) ** 3 / 6 <= MOST_TRIPLES:
+        return tuple(combinations(names, width))
+    chosen: list[Clique] = [(name,) for name in names]
+    left = most_cells - sum(sizes.values())
+    with_label = [clique for clique in combinations(names, 3) if label in clique] if label is not None else []
+    for wanted in (_by_dependence(combinations(names, 2), label, dependence), with_label):
+        for clique in wanted:
+            if cells(clique, sizes) <= left:
+                chosen.append(clique)
+                left -= cells(clique, sizes)
+    for clique in _by_dependence(_candidates(names, dependence), label, dependence):
+        if left <= 0:
+            break
+        if label not in clique and cells(clique, sizes) <= left:
+            chosen.append(clique)
+            left -= cells(clique, sizes)
+    return tuple(chosen)
+
+
+def fits_whole(sizes: Mapping[str, int]) -> bool:
+    """Whether all triples can be counted, so that no choice is needed."""
+    return _all_cells(sizes, min(3, len(sizes))) <= MOST_CELLS and len(sizes) ** 3 / 6 <= MOST_TRIPLES
+
+
+def measure_dependence(codes: Mapping[str, IntArray], sizes: Mapping[str, int]) -> dict[Clique, float]:
+    """Mutual information of every pair of columns, less what chance alone would give."""
+    found: dict[Clique, float] = {}
+    for a, b in combinations(sizes, 2):
+        joint = np.bincount(codes[a] * sizes[b] + codes[b], minlength=sizes[a] * sizes[b])
+        table = joint.reshape(sizes[a], sizes[b])
+        free = (np.count_nonzero(table.sum(1)) - 1) * (np.count_nonzero(table.sum(0)) - 1)
+        found[a, b] = _information(table / len(codes[a])) - free / (2 * len(codes[a]))
+    return found
+
+
+def _information(p: Floats) -> float:
+    independent = p.sum(1, keepdims=True) * p.sum(0, keepdims=True)
+    some = p > 0
+    return float((p[some] * np.log(p[some] / independent[some])).sum())
+
+
+def _all_cells(sizes: Mapping[str, int], width: int) -> float:
+    """Cells of all cliques of that many columns: the elementary symmetric polynomial of the sizes."""
+    sums = [1.0] + [0.0] * width
+    for size in sizes.values():
+        for k in range(width, 0, -1):
+            sums[k] += sums[k - 1] * size
+    return sums[width]
+
+
+def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | None) -> Iterable[Clique]:
+    """Triples worth a look: all of few columns, else those of each column and the ones it depends on most."""
+    if dependence is None or len(names) ** 3 / 6 <= MOST_TRIPLES:
+        return combinations(names, 3)
+    place = {name: i for i, name in enumerate(names)}
+    near: dict[str, list[str]] = {name: [] for name in names}
+    for a, b in sorted(dependence, key=lambda pair: -dependence[pair]):
+        for one, other in ((a, b), (b, a)):
+            if len(near[one]) < 12:
+                near[one].append(other)
+    return {
+        tuple(sorted((name, *pair), key=place.__getitem__)): None
+        for name in names
+        for pair in combinations(near[name], 2)
+    }
+
+
+def _by_dependence(
+    cliques: Iterable[Clique], label: str | None, dependence: Mapping[Clique, float] | None
+) -> list[Clique]:
+    """Those with the label first, then those whose pairs depend on each other most."""
+
+    def weight(clique: Clique) -> tuple[bool, float]:
+        known = dependence or {}
+        return label not in clique, -sum(known.get(pair, 0.0) for pair in combinations(clique, 2))
+
+    return sorted(cliques, key=weight)

@@ -1,0 +1,236 @@
+"""From a program and rows to a model, and from a model to rows: the steps that need the model.
+
+What comes before (reading, checking) and after (verifying, evaluating) is `pipeline.py`, which needs no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from cuts.config import Config
+from cuts.count.kernel import count
+from cuts.count.sources import Rows, spread_sample
+from cuts.data.binning import fit_codec
+from cuts.data.codec import Codec, decode, encode
+from cuts.data.columns import Column, Integer, Real, Temporal
+from cuts.data.given import apart_from, encode_partial, overwrite
+from cuts.data.refine import refine
+from cuts.data.schema import Schema
+from cuts.data.table import Table
+from cuts.lang.binder import bind, bind_predicate
+from cuts.lang.parser import parse, parse_expression
+from cuts.lang.placeholders import fill
+from cuts.lang.printer import render
+from cuts.lang.spec import Pred, RowRule, Spec
+from cuts.lang.syntax import Program
+from cuts.logic.core import find_cuts, grid_on
+from cuts.logic.diagram import compile_rules
+from cuts.model import draw, store
+from cuts.model.fit import Progress, fit
+from cuts.model.memory import choose_smoothing
+from cuts.model.mixture import split
+from cuts.model.store import Facts, Model
+from cuts.model.workload import choose_workload, fits_whole, measure_dependence
+from cuts.text.diagnostic import INFEASIBLE, PRIVACY, CutsError, Diagnostic, usage_error
+from cuts.text.source import Source
+
+Said = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who is told how the work goes: what begins now, rows counted so far, and how the fit proceeds."""
+
+    stage: Said = lambda _: None
+    counted: Callable[[int], None] = lambda _: None
+    fitted: Callable[[Progress], None] = lambda _: None
+
+
+def fit_model(
+    program: Program,
+    schema: Schema,
+    rows: Rows,
+    *,
+    config: Config | None = None,
+    seed: int = 0,
+    values: Mapping[str, str | float] | None = None,
+    watch: Watch | None = None,
+) -> Model:
+    """The model of some rows, which are read twice: a sample of them for the bins, all of them for the counts."""
+    config, watch = config or Config(), watch or Watch()
+    filled = fill(program, values or {})
+    spec = bind(filled, schema)
+    check_supported(spec)
+    own = _with_bins(schema, config)
+    cuts = find_cuts([rule.pred for rule in spec.rules], own)
+    watch.stage("reading a sample of the rows")
+    sample = spread_sample(rows)
+    codec = fit_codec(sample, own, cuts.columns, cuts.sets)
+    codes = encode(sample, codec)
+    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    label = own.label if own.label in sizes else None
+    watch.stage("counting")
+    dependence = None if fits_whole(sizes) else measure_dependence(codes, sizes)
+    counts = count(rows.blocks(), codec, choose_workload(sizes, label, dependence), seen=watch.counted)
+    watch.stage("fitting")
+    smoothing = choose_smoothing(codes, codec, label, config, seed=seed)
+    fitted = fit(counts, label, config, seed=seed, smoothing=smoothing, seen=watch.fitted)
+    facts = Facts(counts.rows, fitted.error, fitted.steps, fitted.cpu_seconds, smoothing, seed, version())
+    return Model(fitted.mixture, codec, render(filled), config, facts)
+
+
+def sample_blocks(
+    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
+) -> Iterator[Table]:
+    """Rows of a model, chunk by chunk: exactly as many as asked for, all of them satisfying the program's row rules.
+
+    `where` restricts them further, exactly. The same seed gives the same rows for any number of workers.
+    """
+    wanted = model.facts.rows if rows is None else rows
+    if wanted < 1:
+        raise usage_error("bad-count", f"{wanted} rows cannot be drawn", "ask for at least one row: `-n 1000`")
+    codec, source = _source(model, _where(where, model.codec.schema))
+
+    def make(chunk: tuple[int, int]) -> Table:
+        number, size = chunk
+        codes = draw.draw(source, size, seed=seed, chunk=number, drawing=model.config.drawing)
+        return decode(codes, codec, seed=seed, first=number * draw.CHUNK)
+
+    return _mapped(make, draw.chunks(wanted), workers)
+
+
+def complete_rows(model: Model, given: Table, *, where: str | None = None, seed: int = 0) -> Table:
+    """The given rows with their missing cells drawn, given cells kept as they are; the row rules hold."""
+    codec, source = _source(model, _where(where, model.codec.schema))
+    codes, masks = encode_partial(given, codec)
+    if not codes:  # only identifiers are given
+        drawn = draw.draw(source, given.rows, seed=seed, drawing=model.config.drawing)
+        return overwrite(decode(drawn, apart_from(codec, given), seed=seed), given, codec)
+    completed, possible = draw.complete(source, codes, masks, seed=seed)
+    if not possible.all():
+        raise CutsError([impossible_rows([int(row) + 1 for row in (~possible).nonzero()[0]])])
+    return overwrite(decode(completed, apart_from(codec, given), seed=seed), given, codec)
+
+
+def spec_of(model: Model) -> Spec:
+    """The program of a model, bound to its schema."""
+    return bind(parse(model.program), model.codec.schema)
+
+
+def load_model(path: str) -> Model:
+    """The model in a file."""
+    return store.load(path)
+
+
+def version() -> str:
+    """The version of this package."""
+    from cuts import __version__
+
+    return __version__
+
+
+# --- parts of the steps
+
+
+def check_supported(spec: Spec) -> None:
+    """Refuse what this version cannot keep, before any row is read."""
+    problems = []
+    if spec.privacy is not None:
+        problems.append(
+            Diagnostic(
+                "not-supported",
+                "this version cannot fit with differential privacy",
+                spec.privacy.origin.span,
+                help="nothing was read; `cuts check` and `cuts plan` work on private programs",
+                exit_code=PRIVACY,
+            )
+        )
+    problems += [sum_rule(rule) for rule in spec.rules if find_cuts([rule.pred], spec.schema).sums]
+    if problems:
+        raise CutsError(problems, spec.program.source)
+
+
+def _with_bins(schema: Schema, config: Config) -> Schema:
+    """The schema with the bins the settings ask for."""
+    columns: list[Column] = []
+    for column in schema.columns:
+        if isinstance(column, Integer | Real | Temporal):
+            bins, binning = config.bins or column.bins, config.binning or column.binning
+            columns.append(replace(column, bins=bins, binning=binning))
+        else:
+            columns.append(column)
+    return replace(schema, columns=tuple(columns))
+
+
+def _where(text: str | None, schema: Schema) -> tuple[Pred, ...]:
+    if text is None:
+        return ()
+    try:
+        return (bind_predicate(parse_expression(text, "where"), schema),)
+    except CutsError as error:
+        raise CutsError(error.diagnostics, error.source or Source("where", text)) from None
+
+
+def _source(model: Model, where: Sequence[Pred]) -> tuple[Codec, draw.Supply]:
+    """What rows are drawn from, and the codec of their codes: bins are split where `where` cuts them."""
+    preds = [*(rule.pred for rule in spec_of(model).rules), *where]
+    if not preds:
+        return model.codec, draw.supply(model.mixture)
+    cuts = find_cuts(preds, model.codec.schema)
+    if cuts.sums:
+        raise usage_error("not-supported", "`where` cannot compare columns with each other in this version")
+    codec, splits = refine(model.codec, cuts.columns, cuts.sets)
+    source = draw.supply(split(model.mixture, splits), compile_rules(preds, grid_on(codec, cuts)))
+    if source.is_empty:
+        raise CutsError([empty_support(bool(where))])
+    return codec, source
+
+
+def _mapped(
+    make: Callable[[tuple[int, int]], Table], chunks: Iterator[tuple[int, int]], workers: int
+) -> Iterator[Table]:
+    """The chunks in order, a few at a time."""
+    if workers <= 1:
+        yield from map(make, chunks)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = [pool.submit(make, chunk) for _, chunk in zip(range(workers + 1), chunks, strict=False)]
+        while waiting:
+            done = waiting.pop(0)
+            waiting += [pool.submit(make, chunk) for chunk in [next(chunks, None)] if chunk is not None]
+            yield done.result()
+
+
+def sum_rule(rule: RowRule) -> Diagnostic:
+    """A rule about several columns at once."""
+    return Diagnostic(
+        "not-supported",
+        "this version cannot draw rows by a rule that compares columns with each other",
+        rule.origin.body_span,
+        "compares columns",
+        "`cuts check` and `cuts verify` work on it; leave it out to fit",
+    )
+
+
+def empty_support(has_where: bool) -> Diagnostic:
+    """Rules the model gives no row."""
+    what = "`where` together with the row rules" if has_where else "the row rules"
+    return Diagnostic(
+        "empty-support",
+        f"no row of the model satisfies {what}",
+        help="the values asked for were not in the rows the model was fitted to; ask for less",
+        exit_code=INFEASIBLE,
+    )
+
+
+def impossible_rows(rows: Sequence[int]) -> Diagnostic:
+    """Given cells that no row with them can satisfy the rules."""
+    shown = ", ".join(map(str, rows[:5]))
+    return Diagnostic(
+        "impossible-row",
+        f"the given cells of row {shown}{' and others' if len(rows) > 5 else ''} contradict the rules",
+        help="change or empty one of their cells; nothing was written",
+        exit_code=INFEASIBLE,
+    )
