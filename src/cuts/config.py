@@ -28,7 +28,7 @@ class Config:
     backbone: str = "table"  # what makes the mixture: `table`, `neural`, or an added one
     components: int | None = None  # products in the mixture
     smoothing: float | None = None  # share of every component that is the columns' own distributions
-    steps: int = 800  # at most; fewer when the error no longer falls
+    steps: int = 1200  # at most; fewer when the error no longer falls
     learning_rate: float | None = None  # the backbone's own
     slices: int = 1  # conditional tables looked at in a step beside those of the label
     bins: int | None = None  # of numeric columns, instead of the schema's
@@ -37,7 +37,7 @@ class Config:
     batch: int = 2000  # neural only: components made in a step
     drawing: Drawing = "systematic"
     device: str = "auto"  # `cpu`, `cuda`, `mps`, or the best there is
-    threads: int | None = None  # of the linear algebra; otherwise all cores
+    threads: int | None = None  # of the linear algebra; otherwise one, or all cores for large tables
 
     def __post_init__(self) -> None:
         problems = [

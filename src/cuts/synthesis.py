@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from cuts.config import Config
 from cuts.count.kernel import count
 from cuts.count.sources import Rows, spread_sample
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, decode, encode
 from cuts.data.columns import Column, Integer, Real, Temporal
+from cuts.data.conform import conform
 from cuts.data.given import apart_from, encode_partial, overwrite
 from cuts.data.refine import refine
 from cuts.data.schema import Schema
@@ -23,7 +26,7 @@ from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
-from cuts.lang.spec import Pred, RowRule, Spec
+from cuts.lang.spec import Implies, Pred, RowRule, Spec
 from cuts.lang.syntax import Program
 from cuts.logic.core import find_cuts, grid_on
 from cuts.logic.diagram import compile_rules
@@ -31,8 +34,11 @@ from cuts.model import draw, store
 from cuts.model.fit import Progress, fit
 from cuts.model.memory import choose_smoothing
 from cuts.model.mixture import split
+from cuts.model.rules import RuleFacts, shape
+from cuts.model.shape import Again
 from cuts.model.store import Facts, Model
 from cuts.model.workload import choose_workload, fits_whole, measure_dependence
+from cuts.read import exact
 from cuts.text.diagnostic import INFEASIBLE, PRIVACY, CutsError, Diagnostic, usage_error
 from cuts.text.source import Source
 
@@ -78,7 +84,15 @@ def fit_model(
     smoothing = choose_smoothing(codes, codec, label, config, seed=seed)
     fitted = fit(counts, label, config, seed=seed, smoothing=smoothing, seen=watch.fitted)
     facts = Facts(counts.rows, fitted.error, fitted.steps, fitted.cpu_seconds, smoothing, seed, version())
-    return Model(fitted.mixture, codec, render(filled), config, facts)
+    model = Model(fitted.mixture, codec, render(filled), config, facts)
+    if not spec.rules:
+        return model
+    watch.stage("putting the row rules in place")
+    typed = conform(sample, own)
+    shaped = shape(fitted.mixture, spec.rules, grid_on(codec, cuts), Again(counts, label, config, seed, watch.fitted))
+    found = tuple(_rule_facts(*each, typed) for each in zip(spec.rules, shaped.before, shaped.after, strict=True))
+    facts = replace(facts, shape_seconds=shaped.cpu_seconds, moved=shaped.moved, rules=found)
+    return replace(model, mixture=shaped.mixture, facts=facts)
 
 
 def sample_blocks(
@@ -162,6 +176,14 @@ def _with_bins(schema: Schema, config: Config) -> Schema:
         else:
             columns.append(column)
     return replace(schema, columns=tuple(columns))
+
+
+def _rule_facts(rule: RowRule, before: tuple[float, float], after: float, sample: Table) -> RuleFacts:
+    """What is known of a rule: on the sample of the real rows, and on the model before and after."""
+    held = exact.mask(rule.pred, sample)
+    applies = exact.mask(rule.pred.left, sample) if isinstance(rule.pred, Implies) else np.ones_like(held)
+    real = float(held[applies].mean()) if applies.any() else 1.0
+    return RuleFacts(rule.origin.line, float(held.mean()), real, *before, after)
 
 
 def _where(text: str | None, schema: Schema) -> tuple[Pred, ...]:

@@ -13,7 +13,6 @@ import typer
 from cuts import pipeline
 from cuts.assess import render as verdicts
 from cuts.assess.verify import Verdict, holds
-from cuts.assess.verify import verify as verify_spec
 from cuts.cli import options
 from cuts.cli.progress import watching
 from cuts.cli.shared import print_json, say, values
@@ -85,10 +84,11 @@ def run(
     check_writable(target)
     settings = _settings(config, device, threads, preview)
     source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
+    asked = pipeline.read_program(program)
     kept: list[pa.Table] = []
     blocks = _keeping(synthesis.sample_blocks(model, rows, seed=seed), kept)
     written = save_blocks(blocks, target, source.form)
-    outcome = verify_spec(synthesis.spec_of(model), Table(pa.concat_tables(kept)))
+    outcome = pipeline.verify(asked, model.codec.schema, Table(pa.concat_tables(kept)), values=values(set_))
     facts = {"output": str(target), "rows": written, **_facts(model)}
     if report is not None:
         _write_report(report, outcome, facts)

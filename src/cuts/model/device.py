@@ -10,6 +10,8 @@ import torch
 from cuts.config import bad_setting
 from cuts.text.diagnostic import CutsError
 
+WORTH_SHARING = 500_000_000  # multiplications of a step, from which threads win
+
 
 def find_device(wanted: str) -> str:
     """The device of a setting: the one named, or the best there is for `auto`."""
@@ -22,12 +24,19 @@ def find_device(wanted: str) -> str:
     return wanted
 
 
+def find_threads(wanted: int | None, work: int) -> int:
+    """How many threads a step of `work` multiplications gets: one for little work, for waiting costs more than it.
+
+    It depends on the table and the settings only, so that a seed gives the same result however busy the machine is.
+    """
+    return wanted or (1 if work < WORTH_SHARING else torch.get_num_threads())
+
+
 @contextmanager
-def use_threads(count: int | None) -> Iterator[None]:
+def use_threads(count: int) -> Iterator[None]:
     """Work on that many threads, and on as many as before afterwards."""
     before = torch.get_num_threads()
-    if count is not None:
-        torch.set_num_threads(count)
+    torch.set_num_threads(count)
     try:
         yield
     finally:

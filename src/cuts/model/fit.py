@@ -10,20 +10,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import cos, isqrt, pi
 from time import process_time
+from typing import TypeAlias
 
 import torch
 
 from cuts.config import Config
 from cuts.count.marginals import Marginals
-from cuts.model.backbone import Start, make_backbone
-from cuts.model.device import find_device, use_threads
+from cuts.model.backbone import Backbone, Start, make_backbone
+from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.mixture import Mixture
 from cuts.model.objective import Objective, one_way
 
+Loss: TypeAlias = Callable[[Mixture], tuple[torch.Tensor, torch.Tensor]]
+
 WARM_UP = 20
 LOOK_EVERY = 25  # steps between two looks at the error
-PATIENCE = 100  # steps in which the error must fall by `ENOUGH` of itself
-ENOUGH = 0.01
+PATIENCE = 300  # steps without a new lowest error, after which the rate goes down
 TAIL = 0.5  # of all steps, in which the rate goes down
 
 
@@ -58,25 +60,41 @@ def fit(
     """The mixture nearest to the counts; `seen` is told the progress now and then."""
     began = process_time()
     device = find_device(config.device)
-    with use_threads(config.threads):
-        torch.manual_seed(seed)
-        start = Start(one_way(marginals), components(marginals.rows, config), smoothing, seed, device, config)
+    K = components(marginals.rows, config)
+    with use_threads(find_threads(config.threads, K * sum(marginals.sizes.values()) ** 2)):
+        start = Start(one_way(marginals), K, smoothing, seed, device, config)
         backbone = make_backbone(start)
         objective = Objective(marginals, label, slices=config.slices, seed=seed, device=device)
         rate = config.learning_rate or backbone.learning_rate
-        optimiser = torch.optim.Adam(backbone.parameters(), lr=rate)
-        schedule = Schedule(config.steps)
-        error = 1.0
-        while schedule.goes_on:
-            optimiser.param_groups[0]["lr"] = rate * schedule.factor
-            loss, tv = objective.loss(backbone.mixture())
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-            error = schedule.advance(tv)
-            if seen is not None and schedule.looks:
-                seen(Progress(schedule.step, schedule.steps, error))
-        return Fitted(backbone.settle(), error, schedule.step, process_time() - began)
+        error, steps = train(backbone, objective.loss, config.steps, rate, seen=seen)
+        return Fitted(backbone.settle(), error, steps, process_time() - began)
+
+
+def train(
+    backbone: Backbone,
+    loss: Loss,
+    steps: int,
+    rate: float,
+    *,
+    seen: Callable[[Progress], None] | None = None,
+) -> tuple[float, int]:
+    """Lower a loss by changing the parameters of a backbone; the error at the end and the steps taken.
+
+    The loss also tells the error, which decides when to stop.
+    """
+    optimiser = torch.optim.Adam(backbone.parameters(), lr=rate)
+    schedule = Schedule(steps)
+    error = 1.0
+    while schedule.goes_on:
+        optimiser.param_groups[0]["lr"] = rate * schedule.factor
+        value, tv = loss(backbone.mixture())
+        optimiser.zero_grad()
+        value.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        error = schedule.advance(tv)
+        if seen is not None and schedule.looks:
+            seen(Progress(schedule.step, schedule.steps, error))
+    return error, schedule.step
 
 
 def components(rows: int, config: Config) -> int:
@@ -124,8 +142,7 @@ class Schedule:
         self._seen.append(float(self._mean))
         back = PATIENCE // LOOK_EVERY
         falling = self.steps - self.step <= self._tail
-        if not falling and len(self._seen) > 2 * back and self._seen[-1] > (1.0 - ENOUGH) * self._seen[-1 - back]:
-            self._tail = max(int(self.step * TAIL / (1.0 - TAIL)), 1)  # as if these had been the steps planned
-            self._tail = min(self._tail, self.steps - self.step)
-            self.steps = self.step + self._tail
+        if not falling and len(self._seen) > back and min(self._seen[-back:]) >= min(self._seen[:-back]):
+            self._tail = max(1, min(int(self.step * TAIL / (1.0 - TAIL)), self.steps - self.step))
+            self.steps = self.step + self._tail  # as if so many had been planned
         return self._seen[-1]

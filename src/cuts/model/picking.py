@@ -13,9 +13,6 @@ from cuts.config import Drawing
 from cuts.data.table import Floats, IntArray
 from cuts.logic.chances import Pick
 
-BELOW_ONE = 1.0 - 1e-10  # a point plus the number of its group still lies below the next number
-
-
 def picker(drawing: Drawing, rng: np.random.Generator) -> Pick:
     """The way of choosing a setting asks for, with its source of randomness."""
 
@@ -42,6 +39,16 @@ def spaced_points(groups: IntArray, count: int, rng: np.random.Generator) -> Flo
 
 def choose(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
     """The bin in which each row's point lies, on the cumulated weights of its group."""
+    if len(weights) <= MOST_GROUPS:
+        return _choose(groups, weights, points)
+    places = np.empty(len(groups), dtype=np.int64)
+    for first in range(0, len(weights), MOST_GROUPS):
+        here = np.flatnonzero((groups >= first) & (groups < first + MOST_GROUPS))
+        places[here] = _choose(groups[here] - first, weights[first : first + MOST_GROUPS], points[here])
+    return places
+
+
+def _choose(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
     bins = weights.shape[1]
     cumulated = np.cumsum(weights, axis=1)
     total = cumulated[:, -1:]

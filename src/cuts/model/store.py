@@ -23,6 +23,7 @@ from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
 from cuts.model.mixture import Mixture
+from cuts.model.rules import RuleFacts
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
 from cuts.text.files import present
 
@@ -45,6 +46,9 @@ class Facts:
     smoothing: float
     seed: int
     version: str
+    shape_seconds: float = 0.0  # CPU, of putting the row rules in place
+    moved: float = 0.0  # cells of a row that the row rules changed, on average
+    rules: tuple[RuleFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +134,11 @@ def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
     mixture = Mixture(tuple(bins.column.name for bins in codec.columns), named["w"], P)
     if not isinstance(data["program"], str):
         raise ValueError("the program is no text")
-    return Model(mixture, codec, data["program"], config_from(data["config"]), Facts(**data["facts"]))
+    return Model(mixture, codec, data["program"], config_from(data["config"]), _facts(data["facts"]))
+
+
+def _facts(data: Mapping[str, Any]) -> Facts:
+    return Facts(**{**data, "rules": tuple(RuleFacts(**rule) for rule in data["rules"])})
 
 
 def _hash(data: bytes) -> str:

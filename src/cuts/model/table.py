@@ -60,6 +60,13 @@ def make_table(start: Start) -> Backbone:
     return TableBackbone(tuple(start.one_way), torch.zeros(K, device=start.device), logits, floor)
 
 
+def table_of(mix: Mixture, device: str) -> TableBackbone:
+    """The parameters of a mixture; what has no probability in it never gets any."""
+    logits = [p.float().log().to(device) for p in mix.P]
+    floor = [torch.zeros(p.shape[1], device=device) for p in mix.P]
+    return TableBackbone(mix.columns, mix.w.float().log().to(device), logits, floor)
+
+
 def _normal(table: Tensor) -> Tensor:
     exact = table.detach().cpu().double()
     return exact / exact.sum(1, keepdim=True)
