@@ -18,7 +18,7 @@ from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, decode, encode
 from cuts.data.columns import Column, Integer, Real, Temporal
 from cuts.data.conform import conform
-from cuts.data.given import apart_from, encode_partial, overwrite
+from cuts.data.given import apart_from, encode_partial, overwrite, put_values
 from cuts.data.refine import refine
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -26,20 +26,21 @@ from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
-from cuts.lang.spec import Implies, Pred, RowRule, Spec
+from cuts.lang.spec import And, Implies, Pred, RowRule, Spec
 from cuts.lang.syntax import Program
-from cuts.logic.core import find_cuts, grid_on
+from cuts.logic.atoms import gather
+from cuts.logic.core import Cuts, find_cuts, grid_on
 from cuts.logic.diagram import compile_rules
 from cuts.model import draw, store
 from cuts.model.fit import Progress, fit
 from cuts.model.memory import choose_smoothing
-from cuts.model.mixture import split
+from cuts.model.mixture import Mixture, split
 from cuts.model.rules import RuleFacts, shape
 from cuts.model.shape import Again
 from cuts.model.store import Facts, Model
 from cuts.model.workload import choose_workload, fits_whole, measure_dependence
 from cuts.read import exact
-from cuts.text.diagnostic import INFEASIBLE, PRIVACY, CutsError, Diagnostic, usage_error
+from cuts.text.diagnostic import INFEASIBLE, PRIVACY, CutsError, Diagnostic, listed, usage_error
 from cuts.text.source import Source
 
 Said = Callable[[str], None]
@@ -89,8 +90,15 @@ def fit_model(
         return model
     watch.stage("putting the row rules in place")
     typed = conform(sample, own)
-    shaped = shape(fitted.mixture, spec.rules, grid_on(codec, cuts), Again(counts, label, config, seed, watch.fitted))
-    found = tuple(_rule_facts(*each, typed) for each in zip(spec.rules, shaped.before, shaped.after, strict=True))
+    plain = [rule for rule in spec.rules if not find_cuts([rule.pred], own).sums]  # the others act on the draw
+    shaped = shape(fitted.mixture, plain, grid_on(codec, cuts), Again(counts, label, config, seed, watch.fitted))
+    before = dict(zip(plain, shaped.before, strict=True))
+    after = dict(zip(plain, shaped.after, strict=True))
+    for rule in spec.rules:
+        if rule not in before:
+            before[rule] = _chances_of_sums(rule.pred, fitted.mixture, codec)
+            after[rule] = _chances_of_sums(rule.pred, shaped.mixture, codec)[0]
+    found = tuple(_rule_facts(rule, before[rule], after[rule], typed) for rule in spec.rules)
     facts = replace(facts, shape_seconds=shaped.cpu_seconds, moved=shaped.moved, rules=found)
     return replace(model, mixture=shaped.mixture, facts=facts)
 
@@ -105,27 +113,34 @@ def sample_blocks(
     wanted = model.facts.rows if rows is None else rows
     if wanted < 1:
         raise usage_error("bad-count", f"{wanted} rows cannot be drawn", "ask for at least one row: `-n 1000`")
-    codec, source = _source(model, _where(where, model.codec.schema))
+    source = _source(model, _where(where, model.codec.schema), seed)
+    source.supply(0)  # what no row can satisfy is said now
 
     def make(chunk: tuple[int, int]) -> Table:
         number, size = chunk
-        codes = draw.draw(source, size, seed=seed, chunk=number, drawing=model.config.drawing)
-        return decode(codes, codec, seed=seed, first=number * draw.CHUNK)
+        drawn = draw.draw(source.supply(number), size, seed=seed, chunk=number, drawing=model.config.drawing)
+        table = decode(drawn.codes, source.codec, seed=seed, first=number * draw.CHUNK)
+        return _checked(put_values(table, drawn.values, source.codec), source)
 
     return _mapped(make, draw.chunks(wanted), workers)
 
 
 def complete_rows(model: Model, given: Table, *, where: str | None = None, seed: int = 0) -> Table:
     """The given rows with their missing cells drawn, given cells kept as they are; the row rules hold."""
-    codec, source = _source(model, _where(where, model.codec.schema))
+    source = _source(model, _where(where, model.codec.schema), seed)
+    codec, supply = source.codec, source.supply(0)
     codes, masks = encode_partial(given, codec)
-    if not codes:  # only identifiers are given
-        drawn = draw.draw(source, given.rows, seed=seed, drawing=model.config.drawing)
-        return overwrite(decode(drawn, apart_from(codec, given), seed=seed), given, codec)
-    completed, possible = draw.complete(source, codes, masks, seed=seed)
-    if not possible.all():
-        raise CutsError([impossible_rows([int(row) + 1 for row in (~possible).nonzero()[0]])])
-    return overwrite(decode(completed, apart_from(codec, given), seed=seed), given, codec)
+    tied = [name for group in supply.groups for name in group.columns if name in codes]
+    if tied:
+        raise CutsError([tied_given(tied)])
+    if codes:
+        completed, possible = draw.complete(supply, codes, masks, seed=seed)
+        if not possible.all():
+            raise CutsError([impossible_rows([int(row) + 1 for row in (~possible).nonzero()[0]])])
+    else:  # only identifiers are given
+        completed = draw.draw(supply, given.rows, seed=seed, drawing=model.config.drawing)
+    table = put_values(decode(completed.codes, apart_from(codec, given), seed=seed), completed.values, codec)
+    return _checked(overwrite(table, given, codec), source)
 
 
 def spec_of(model: Model) -> Spec:
@@ -161,7 +176,6 @@ def check_supported(spec: Spec) -> None:
                 exit_code=PRIVACY,
             )
         )
-    problems += [sum_rule(rule) for rule in spec.rules if find_cuts([rule.pred], spec.schema).sums]
     if problems:
         raise CutsError(problems, spec.program.source)
 
@@ -186,6 +200,20 @@ def _rule_facts(rule: RowRule, before: tuple[float, float], after: float, sample
     return RuleFacts(rule.origin.line, float(held.mean()), real, *before, after)
 
 
+def _chances_of_sums(pred: Pred, mixture: Mixture, codec: Codec) -> tuple[float, float]:
+    """About the probability of a predicate with sums of columns, and for an implication that where it applies."""
+
+    def chance(some: Pred) -> float:
+        grid, atoms = gather(codec, find_cuts([some], codec.schema), np.random.default_rng(0))
+        return min(1.0, float(draw.supply(mixture, compile_rules([some], grid), atoms).weights.sum()))
+
+    held = chance(pred)
+    if not isinstance(pred, Implies):
+        return held, held
+    applies = chance(pred.left)
+    return held, min(1.0, chance(And((pred.left, pred.right))) / applies) if applies > 0 else 1.0
+
+
 def _where(text: str | None, schema: Schema) -> tuple[Pred, ...]:
     if text is None:
         return ()
@@ -195,19 +223,48 @@ def _where(text: str | None, schema: Schema) -> tuple[Pred, ...]:
         raise CutsError(error.diagnostics, error.source or Source("where", text)) from None
 
 
-def _source(model: Model, where: Sequence[Pred]) -> tuple[Codec, draw.Supply]:
-    """What rows are drawn from, and the codec of their codes: bins are split where `where` cuts them."""
-    preds = [*(rule.pred for rule in spec_of(model).rules), *where]
-    if not preds:
-        return model.codec, draw.supply(model.mixture)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """What rows are drawn from: a codec whose bins no condition cuts, the mixture over them, the conditions."""
+
+    codec: Codec
+    mixture: Mixture
+    preds: tuple[Pred, ...]
+    cuts: Cuts
+    seed: int
+    has_where: bool
+    shared: list[draw.Supply]  # of all chunks, if they are alike
+
+    def supply(self, chunk: int) -> draw.Supply:
+        """What a chunk is drawn from: columns that sums tie together have values of their own in every chunk."""
+        if self.shared:
+            return self.shared[0]
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, chunk, 1])))
+        grid, atoms = gather(self.codec, self.cuts, rng)
+        made = draw.supply(self.mixture, compile_rules(self.preds, grid), atoms)
+        if made.is_empty:
+            raise CutsError([empty_support(self.has_where)])
+        if not atoms:
+            self.shared.append(made)
+        return made
+
+
+def _source(model: Model, where: Sequence[Pred], seed: int) -> _Source:
+    """What rows are drawn from; bins are split where a condition cuts them."""
+    preds = (*(rule.pred for rule in spec_of(model).rules), *where)
     cuts = find_cuts(preds, model.codec.schema)
-    if cuts.sums:
-        raise usage_error("not-supported", "`where` cannot compare columns with each other in this version")
     codec, splits = refine(model.codec, cuts.columns, cuts.sets)
-    source = draw.supply(split(model.mixture, splits), compile_rules(preds, grid_on(codec, cuts)))
-    if source.is_empty:
-        raise CutsError([empty_support(bool(where))])
-    return codec, source
+    return _Source(codec, split(model.mixture, splits), preds, cuts, seed, bool(where), [])
+
+
+def _checked(table: Table, source: _Source) -> Table:
+    """The table; a row that violates a condition is a mistake of ours, never of the model."""
+    typed = conform(table, source.codec.schema)
+    for pred in source.preds:
+        violated = int((~exact.mask(pred, typed)).sum())
+        if violated:
+            raise AssertionError(f"{violated} rows drawn violate a row rule: please report this")
+    return table
 
 
 def _mapped(
@@ -225,14 +282,12 @@ def _mapped(
             yield done.result()
 
 
-def sum_rule(rule: RowRule) -> Diagnostic:
-    """A rule about several columns at once."""
+def tied_given(names: Sequence[str]) -> Diagnostic:
+    """Given cells of columns that a rule compares with each other."""
     return Diagnostic(
         "not-supported",
-        "this version cannot draw rows by a rule that compares columns with each other",
-        rule.origin.body_span,
-        "compares columns",
-        "`cuts check` and `cuts verify` work on it; leave it out to fit",
+        f"cells of {listed(names)} cannot be given: a rule compares these columns with others",
+        help="leave these columns out of the seed rows, or the rule out of the program",
     )
 
 

@@ -1,6 +1,6 @@
 """Bins chosen from rows.
 
-Numbers: a value holding more than 1 % of the rows has a bin of its own, the rest go to bins of equally many rows;
+Numbers: a value holding more than 0.3 % of the rows has a bin of its own, the rest go to bins of equally many rows;
 program constants are edges; inside a bin values follow the rows. Categories: beyond a limit the rarer ones share bins,
 neighbours in the alphabet together, each drawn as often as it was seen; what was seen hardly ever is not drawn at all
 unless the schema was declared. Nothing here may see private rows.
@@ -32,7 +32,7 @@ from cuts.data.lattice import after
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 
-SPIKE = 0.01  # share of rows from which a value has its own bin
+SPIKE = 0.003  # share of rows from which a value has its own bin
 MOST_POINTS = 64  # distinct values a bin remembers one by one
 KNOTS = 33  # quantiles a bin remembers otherwise
 SHARED_BINS = 8  # bins the rarer categories share

@@ -19,7 +19,7 @@ from cuts.data.conform import column_problems, conform
 from cuts.data.identifiers import start_after
 from cuts.data.physical import as_arrow
 from cuts.data.schema import Schema
-from cuts.data.table import Bools, Table
+from cuts.data.table import Bools, Floats, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed
 
 
@@ -153,3 +153,19 @@ def made_column(name: str, codec: Codec) -> Diagnostic:
     return Diagnostic(
         "not-modelled", f"the column `{name}` follows from `{source}` and cannot be given", help=f"give `{source}`"
     )
+
+
+def put_values(table: Table, values: Mapping[str, Floats], codec: Codec) -> Table:
+    """The table with these values in some numeric columns, NaN where one is missing, and what follows from them."""
+    arrow = table.arrow
+    for name, numbers in values.items():
+        column = codec[name].column
+        assert not isinstance(column, Category)
+        missing = np.isnan(numbers)
+        made = as_arrow(np.where(missing, column.low, numbers), column, missing)
+        arrow = arrow.set_column(arrow.schema.get_field_index(name), name, made)
+    for name, determinant, known in codec.derived:
+        if determinant in values:
+            made = follow(arrow.column(determinant).combine_chunks(), known, codec.schema.learned(name))
+            arrow = arrow.set_column(arrow.schema.get_field_index(name), name, made)
+    return Table(arrow)

@@ -7,7 +7,7 @@ column, or a sum of columns (`age - tenure`) that some comparison is about. A se
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias, assert_never
 
@@ -21,7 +21,16 @@ from cuts.data.table import IntArray, Table
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
 from cuts.lang.syntax import CompareOp
 
-Variable: TypeAlias = str | Linear
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns that sums tie together, as one variable: a bin of it is a choice of bins for them and for the sums."""
+
+    columns: tuple[str, ...]
+
+
+Numeric: TypeAlias = str | Linear  # a column, or a sum of columns
+Variable: TypeAlias = Numeric | Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +68,35 @@ class Grid:
 
     codec: Codec
     sums: Mapping[Linear, tuple[float, ...]]
-    above: Mapping[Variable, frozenset[float]]  # edges that mean "just above the number before"
+    above: Mapping[Numeric, frozenset[float]]  # edges that mean "just above the number before"
+    groups: Mapping[Group, tuple[Mapping[Variable, int], ...]] = field(default_factory=dict)  # what each bin stands for
 
     def size(self, variable: Variable) -> int:
         """Number of bins of a variable."""
+        if isinstance(variable, Group):
+            return len(self.groups[variable])
         if isinstance(variable, str):
             return self.codec[variable].size
         return len(self.sums[variable]) + 1 + self.can_miss(variable)
 
-    def can_miss(self, variable: Variable) -> bool:
+    def group_of(self, variable: Variable) -> Group | None:
+        """The group a column or a sum belongs to, if any."""
+        if isinstance(variable, Group):
+            return None
+        name = variable if isinstance(variable, str) else variable.columns[0]
+        return next((group for group in self.groups if name in group.columns), None)
+
+    def can_miss(self, variable: Numeric) -> bool:
         """Whether a variable can be without a value."""
         names = (variable,) if isinstance(variable, str) else variable.columns
         return any(self.codec[name].column.missing for name in names)
 
-    def per_unit(self, variable: Variable) -> int | None:
+    def per_unit(self, variable: Numeric) -> int | None:
         """How many lattice points a unit of a numeric variable holds, if it has a lattice."""
         form = Linear(((variable, 1.0),)) if isinstance(variable, str) else variable
         return _per_unit(form, self.codec.schema)
 
-    def starts(self, variable: Variable) -> tuple[float, ...]:
+    def starts(self, variable: Numeric) -> tuple[float, ...]:
         """The lower edge of every bin of a numeric variable, the missing one left out."""
         if isinstance(variable, str):
             bins = self.codec[variable]
@@ -93,13 +112,13 @@ class Cuts:
     columns: Mapping[str, frozenset[float]]
     sets: Mapping[str, tuple[frozenset[str], ...]]
     sums: Mapping[Linear, tuple[float, ...]]
-    above: Mapping[Variable, frozenset[float]]
+    above: Mapping[Numeric, frozenset[float]]
 
 
 def find_cuts(preds: Iterable[Pred], schema: Schema) -> Cuts:
     """Where predicates cut the values of a schema; a codec with these cuts decides them exactly."""
-    cuts: dict[Variable, set[float]] = {}
-    above: dict[Variable, set[float]] = {}
+    cuts: dict[Numeric, set[float]] = {}
+    above: dict[Numeric, set[float]] = {}
     sets: dict[str, dict[frozenset[str], None]] = {}
     for pred in preds:
         for leaf in memberships(pred):
@@ -192,7 +211,7 @@ def _tests(pred: Pred) -> Iterator[Pred]:
             assert_never(pred)
 
 
-def _variable(leaf: LinearCompare) -> Variable:
+def _variable(leaf: LinearCompare) -> Numeric:
     """A single column is itself: the binder has divided by its coefficient."""
     return leaf.form.columns[0] if len(leaf.form.terms) == 1 else leaf.form
 
@@ -234,7 +253,7 @@ def _everything(variable: Variable, grid: Grid) -> int:
     return (1 << grid.size(variable)) - 1
 
 
-def _bins(pred: InSet | LinearCompare | Missing, grid: Grid) -> tuple[Variable, int]:
+def _bins(pred: InSet | LinearCompare | Missing, grid: Grid) -> tuple[Numeric, int]:
     match pred:
         case InSet(name, values, negated):
             known = grid.codec[name]
@@ -268,6 +287,10 @@ def _holds(start: float, op: CompareOp, bound: float) -> bool:
 
 
 def _leaf(variable: Variable, bins: int, grid: Grid) -> Formula:
+    group = grid.group_of(variable)
+    if group is not None:
+        held = [i for i, stands_for in enumerate(grid.groups[group]) if bins >> stands_for[variable] & 1]
+        return _leaf(group, sum(1 << i for i in held), grid)
     if bins == 0:
         return FALSE
     return TRUE if bins == _everything(variable, grid) else Leaf(variable, bins)

@@ -9,7 +9,7 @@ from math import inf, nextafter
 
 from cuts.data.lattice import before
 from cuts.lang.spec import Linear
-from cuts.logic.core import Grid, Variable
+from cuts.logic.core import Grid, Numeric, Variable
 from cuts.logic.diagram import NO, YES, Store
 from cuts.logic.theory import Stretch, fits
 
@@ -153,7 +153,7 @@ def _paths(store: Store, root: int) -> Iterator[dict[Variable, int]]:
 
 def _path_fits(store: Store, sums: Sequence[Linear], path: dict[Variable, int]) -> bool:
     """Whether numbers exist for the classes of a path."""
-    variables: list[Variable] = [*sums, *sorted({name for form in sums for name in form.columns})]
+    variables: list[Numeric] = [*sums, *sorted({name for form in sums for name in form.columns})]
     options = [_stretches(variable, path.get(variable), store) for variable in variables]
     ways = product(*options)
     return any(
@@ -162,7 +162,7 @@ def _path_fits(store: Store, sums: Sequence[Linear], path: dict[Variable, int]) 
     )
 
 
-def _consistent(chosen: dict[Variable, Stretch | None]) -> bool:
+def _consistent(chosen: dict[Numeric, Stretch | None]) -> bool:
     columns: dict[str, Stretch] = {}
     sums: dict[Linear, Stretch] = {}
     for variable, stretch in chosen.items():
@@ -178,7 +178,7 @@ def _consistent(chosen: dict[Variable, Stretch | None]) -> bool:
     return fits(columns, sums)
 
 
-def _stretches(variable: Variable, number: int | None, store: Store) -> list[Stretch | None]:
+def _stretches(variable: Numeric, number: int | None, store: Store) -> list[Stretch | None]:
     """The runs of neighbouring bins in a class (or of all bins), and missing if it is in the class."""
     grid = store.grid
     size = grid.size(variable)
@@ -200,7 +200,7 @@ def _stretches(variable: Variable, number: int | None, store: Store) -> list[Str
     return found
 
 
-def _stretch(variable: Variable, first: int, end: int, grid: Grid) -> Stretch:
+def _stretch(variable: Numeric, first: int, end: int, grid: Grid) -> Stretch:
     """The numbers of bins `first` to `end` (exclusive).
 
     An edge made for `x > c` is the float64 after `c`; between sums of columns it must mean `c` itself, left out.

@@ -7,7 +7,7 @@ satisfies them, however rare that is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,9 @@ from cuts.config import Drawing
 from cuts.data.codec import Codes
 from cuts.data.table import Bools, Floats, IntArray
 from cuts.logic import chances
+from cuts.logic.atoms import Atoms, draw_values, group_chances
 from cuts.logic.chances import Pick
-from cuts.logic.core import Variable
+from cuts.logic.core import Group, Variable
 from cuts.logic.diagram import Diagram
 from cuts.model.mixture import Mixture
 from cuts.model.picking import picker
@@ -34,6 +35,7 @@ class Supply:
     weights: Floats  # (K,), their weights given the rules, not summing to one
     dists: Mapping[str, Floats]  # by column, (K, bins)
     rules: Diagram | None
+    groups: Mapping[Group, tuple[Atoms, Floats]]  # columns tied by sums: their values, and the (K, bins) of the group
 
     @property
     def is_empty(self) -> bool:
@@ -41,13 +43,15 @@ class Supply:
         return not self.weights.sum() > 0
 
 
-def supply(mix: Mixture, rules: Diagram | None = None) -> Supply:
-    """What to draw from."""
+def supply(mix: Mixture, rules: Diagram | None = None, atoms: Sequence[Atoms] = ()) -> Supply:
+    """What to draw from; `atoms` are of the columns that sums in the rules tie together."""
     dists = {name: p.detach().cpu().double().numpy() for name, p in zip(mix.columns, mix.P, strict=True)}
     prior = mix.w.detach().cpu().double().numpy()
     if rules is None or not rules.parts:
-        return Supply(prior, prior, dists, None)
-    return Supply(prior, prior * chances.probability(rules, _variables(dists)), dists, rules)
+        return Supply(prior, prior, dists, None, {})
+    groups = {each.group: (each, group_chances(each, dists)) for each in atoms}
+    held = chances.probability(rules, _variables(dists, groups))
+    return Supply(prior, prior * held, dists, rules, groups)
 
 
 def chunks(rows: int) -> Iterator[tuple[int, int]]:
@@ -55,23 +59,33 @@ def chunks(rows: int) -> Iterator[tuple[int, int]]:
     return ((number, min(CHUNK, rows - number * CHUNK)) for number in range(-(-rows // CHUNK)))
 
 
-def draw(source: Supply, rows: int, *, seed: int, chunk: int = 0, drawing: Drawing = "systematic") -> Codes:
-    """The codes of one chunk of rows; all rows satisfy the rules. At least one row must be able to."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """The codes of rows, and the values of columns that are settled already because sums of them are compared."""
+
+    codes: Codes
+    values: Mapping[str, Floats]
+
+
+def draw(source: Supply, rows: int, *, seed: int, chunk: int = 0, drawing: Drawing = "systematic") -> Drawn:
+    """One chunk of rows; all satisfy the rules. At least one row must be able to."""
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, chunk])))
     pick = picker(drawing, rng)
     components = rng.permutation(pick(np.zeros(rows, dtype=np.int64), source.weights[None, :]))
-    return _columns(source, components, pick)
+    return _columns(source, components, pick, rng)
 
 
-def complete(source: Supply, codes: Codes, given: Mapping[str, Bools], *, seed: int) -> tuple[Codes, Bools]:
-    """The codes of rows of which some cells are given, the rest drawn given those; and which rows can exist at all.
+def complete(source: Supply, codes: Codes, given: Mapping[str, Bools], *, seed: int) -> tuple[Drawn, Bools]:
+    """Rows of which some cells are given, the rest drawn given those; and which rows can exist at all.
 
-    The codes of a row that cannot satisfy the rules with its given cells mean nothing.
+    A row that cannot satisfy the rules with its given cells means nothing. No given column may be tied to others by
+    a sum in the rules.
     """
     rows = len(next(iter(codes.values())))
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows])))
     pick = picker("independent", rng)
     found: Codes = {name: np.zeros(rows, dtype=np.int64) for name in source.dists}
+    settled: dict[str, Floats] = {}
     possible = np.zeros(rows, dtype=np.bool_)
     for some, fixed in _alike(source, codes, given):
         held = _given_rules(source, fixed)
@@ -81,26 +95,45 @@ def complete(source: Supply, codes: Codes, given: Mapping[str, Bools], *, seed: 
             possible[block] = able
             block, chance = block[able], chance[able]
             components = pick(np.arange(len(block)), chance)
-            for name, values in _columns(source, components, pick, fixed).items():
-                kept = given[name][block] if name in given else np.zeros(len(block), dtype=np.bool_)
-                found[name][block] = np.where(kept, codes[name][block], values) if name in codes else values
-    return found, possible
+            drawn = _columns(source, components, pick, rng, fixed)
+            for name, values in drawn.codes.items():
+                found[name][block] = (
+                    np.where(given[name][block], codes[name][block], values) if name in given else values
+                )
+            for name, numbers in drawn.values.items():
+                settled.setdefault(name, np.zeros(rows))[block] = numbers
+    return Drawn(found, settled), possible
 
 
-def _columns(source: Supply, components: IntArray, pick: Pick, fixed: Mapping[str, IntArray] | None = None) -> Codes:
-    """The codes of every column given each row's component; `fixed` columns of the rules only take the bins given."""
+def _columns(
+    source: Supply,
+    components: IntArray,
+    pick: Pick,
+    rng: np.random.Generator,
+    fixed: Mapping[str, IntArray] | None = None,
+) -> Drawn:
+    """Every column given each row's component; `fixed` columns of the rules only take the bins given."""
     codes: Codes = {}
+    values: dict[str, Floats] = {}
     if source.rules is not None:
-        drawn = chances.draw(source.rules, _variables(_fixed(source, fixed or {})), components, pick)
-        codes.update({name: values for name, values in drawn.items() if isinstance(name, str)})
+        dists = _variables(_fixed(source, fixed or {}), source.groups)
+        for name, found in chances.draw(source.rules, dists, components, pick).items():
+            if isinstance(name, Group):
+                settled = draw_values(source.groups[name][0], source.dists, components, found, pick, rng)
+                codes.update(settled[0])
+                values.update(settled[1])
+            elif isinstance(name, str):
+                codes[name] = found
     for name, table in source.dists.items():
         if name not in codes:
             codes[name] = pick(components, table)
-    return {name: codes[name] for name in source.dists}
+    return Drawn({name: codes[name] for name in source.dists}, values)
 
 
-def _variables(dists: Mapping[str, Floats]) -> dict[Variable, Floats]:
-    return {name: table for name, table in dists.items()}  # noqa: C416 (a key may be a sum of columns there)
+def _variables(dists: Mapping[str, Floats], groups: Mapping[Group, tuple[Atoms, Floats]]) -> dict[Variable, Floats]:
+    found: dict[Variable, Floats] = {group: table for group, (_, table) in groups.items()}
+    found.update(dists)
+    return found
 
 
 # --- rows with given cells
@@ -143,7 +176,7 @@ def _given_rules(source: Supply, fixed: Mapping[str, IntArray]) -> Floats:
     """How likely the rules are in each component with the fixed columns as given, (K,)."""
     if source.rules is None:
         return np.ones(len(source.weights))
-    held: Floats = chances.probability(source.rules, _variables(_fixed(source, fixed)))
+    held: Floats = chances.probability(source.rules, _variables(_fixed(source, fixed), source.groups))
     return held
 
 

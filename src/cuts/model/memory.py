@@ -18,7 +18,7 @@ from cuts.data.codec import Codec, Codes
 from cuts.data.table import IntArray
 from cuts.model.draw import draw, supply
 from cuts.model.fit import fit
-from cuts.model.workload import choose_workload
+from cuts.model.workload import choose_workload, fits_whole, measure_dependence
 
 MOST_ROWS = 20_000  # of tables that are checked
 TRIAL_STEPS = 200
@@ -38,12 +38,13 @@ def choose_smoothing(codes: Codes, codec: Codec, label: str | None, config: Conf
     fitted = {name: values[kept] for name, values in codes.items()}
     unseen = {name: values[held] for name, values in codes.items()}
     sizes = {bins.column.name: bins.size for bins in codec.columns}
-    counts = count_codes(fitted, codec, choose_workload(sizes, label))
+    dependence = None if fits_whole(sizes) else measure_dependence(fitted, sizes)
+    counts = count_codes(fitted, codec, choose_workload(sizes, label, dependence))
     trial = replace(config, steps=min(config.steps, TRIAL_STEPS))
     scales = [times / sqrt(rows) for times in TIMES]
     for smoothing in scales:
         made = fit(counts, label, trial, seed=seed, smoothing=smoothing)
-        drawn = draw(supply(made.mixture), rows, seed=seed)
+        drawn = draw(supply(made.mixture), rows, seed=seed).codes
         if _found_more(drawn, fitted, unseen) <= EXCESS:
             return smoothing
     return scales[-1]

@@ -13,6 +13,10 @@ from cuts.config import Drawing
 from cuts.data.table import Floats, IntArray
 from cuts.logic.chances import Pick
 
+BELOW_ONE = 1.0 - 1e-10  # a point plus the number of its group still lies below the next number
+MOST_GROUPS = 1 << 18  # numbered at once, so that this is so
+
+
 def picker(drawing: Drawing, rng: np.random.Generator) -> Pick:
     """The way of choosing a setting asks for, with its source of randomness."""
 

@@ -71,9 +71,9 @@ def _weighed(mix: Mixture, rules: Diagram) -> Mixture:
 
 def _probabilities(mix: Mixture, pred: Pred, grid: Grid) -> tuple[float, float]:
     """The probability of a predicate, and for an implication that where it applies."""
-    held = float(probability(mix, compile_rules([pred], grid)))
+    held = min(1.0, float(probability(mix, compile_rules([pred], grid))))
     if not isinstance(pred, Implies):
         return held, held
     applies = float(probability(mix, compile_rules([pred.left], grid)))
     both = float(probability(mix, compile_rules([And((pred.left, pred.right))], grid)))
-    return held, both / applies if applies > 0 else 1.0
+    return held, min(1.0, both / applies) if applies > 0 else 1.0

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ FORMAT, VERSION = "cuts-model", 1
 ENDING = ".synth"
 _MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensors"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
-MOST_BYTES = 8 << 30  # of what a file unpacks to
+MOST_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30}  # of what a part unpacks to
 SLACK = 1e-6  # how far probabilities may be from summing to one
 
 
@@ -86,23 +88,25 @@ def load(path: Path | str) -> Model:
     path = Path(path)
     present(path, "model")
     try:
-        with zipfile.ZipFile(path) as file:
-            parts = _parts(file, path)
+        stream = BytesIO(path.read_bytes())
     except OSError as error:
         raise usage_error("unreadable-file", f"{path} cannot be read: {error.strerror}") from None
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, NotImplementedError, EOFError, RuntimeError):
+    try:
+        with zipfile.ZipFile(stream) as file:
+            parts = _parts(file, path)
+    except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, ValueError, RuntimeError, RecursionError):
         raise no_model(path) from None
-    except ValueError:
-        raise damaged_model(path) from None
     try:
         return _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
-    except (ValueError, KeyError, TypeError, SafetensorError, RecursionError, CutsError):
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError, CutsError):
         raise damaged_model(path) from None
 
 
 def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
     """What the file holds, as it was written; raises when it is not what the manifest says."""
-    if sum(entry.file_size for entry in file.infolist()) > MOST_BYTES:
+    entries = {name: file.getinfo(name) for name in (_MANIFEST, _MODEL, _MIXTURE)}
+    known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if any(entry.file_size > MOST_BYTES[name] or entry.compress_type not in known for name, entry in entries.items()):
         raise no_model(path)
     manifest = json.loads(file.read(_MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -126,19 +130,28 @@ def _model_data(model: Model) -> dict[str, Any]:
 
 def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
     codec = codec_from(data["codec"])
-    P = tuple(named[f"P{i}"] for i in range(len(codec.columns)))
-    for table in (named["w"][None], *P):
-        off = (table.double().sum(1) - 1.0).abs().max()
-        if not (table >= 0).all() or not off <= SLACK:
-            raise ValueError("the mixture is no distribution")
-    mixture = Mixture(tuple(bins.column.name for bins in codec.columns), named["w"], P)
+    P = tuple(_distributions(named[f"P{i}"]) for i in range(len(codec.columns)))
+    w = _distributions(named["w"][None])[0]
+    mixture = Mixture(tuple(bins.column.name for bins in codec.columns), w, P)
     if not isinstance(data["program"], str):
         raise ValueError("the program is no text")
     return Model(mixture, codec, data["program"], config_from(data["config"]), _facts(data["facts"]))
 
 
+def _distributions(table: torch.Tensor) -> torch.Tensor:
+    """The table, each row of which is a distribution; else a `ValueError`."""
+    if table.dtype != torch.float64 or table.dim() != 2 or table.numel() == 0:
+        raise ValueError("the mixture has a table of another kind")
+    if not (table >= 0).all() or not (table.sum(1) - 1.0).abs().max() <= SLACK:
+        raise ValueError("the mixture is no distribution")
+    return table
+
+
 def _facts(data: Mapping[str, Any]) -> Facts:
-    return Facts(**{**data, "rules": tuple(RuleFacts(**rule) for rule in data["rules"])})
+    found = Facts(**{**data, "rules": tuple(RuleFacts(**rule) for rule in data["rules"])})
+    if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
+        raise ValueError("the facts are no facts")
+    return found
 
 
 def _hash(data: bytes) -> str:
@@ -147,7 +160,7 @@ def _hash(data: bytes) -> str:
 
 def no_model(path: Path) -> CutsError:
     """A file that is something else."""
-    title = f"{path} is no model of `cuts`"
+    title = f"{path} is no model of `cuts`, or a damaged one"
     return CutsError([Diagnostic("bad-model", title, help="give a file that `cuts fit -o M.synth` wrote")])
 
 

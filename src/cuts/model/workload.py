@@ -6,7 +6,7 @@ triples whose columns depend on each other most: those a model of pairs is most 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 
 import numpy as np
@@ -36,9 +36,8 @@ def choose_workload(
         return tuple(combinations(names, width))
     chosen: list[Clique] = [(name,) for name in names]
     left = most_cells - sum(sizes.values())
-    with_label = [clique for clique in combinations(names, 3) if label in clique] if label is not None else []
-    for wanted in (_by_dependence(combinations(names, 2), label, dependence), with_label):
-        for clique in wanted:
+    for wanted in (combinations(names, 2), _with_label(names, label)):
+        for clique in _by_dependence(wanted, label, dependence):
             if cells(clique, sizes) <= left:
                 chosen.append(clique)
                 left -= cells(clique, sizes)
@@ -80,6 +79,16 @@ def _all_cells(sizes: Mapping[str, int], width: int) -> float:
         for k in range(width, 0, -1):
             sums[k] += sums[k - 1] * size
     return sums[width]
+
+
+def _with_label(names: tuple[str, ...], label: str | None) -> Iterator[Clique]:
+    """All triples with the label."""
+    if label is None:
+        return
+    before, after = names[: names.index(label)], names[names.index(label) + 1 :]
+    yield from ((a, b, label) for a, b in combinations(before, 2))
+    yield from ((a, label, b) for a in before for b in after)
+    yield from ((label, a, b) for a, b in combinations(after, 2))
 
 
 def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | None) -> Iterable[Clique]:

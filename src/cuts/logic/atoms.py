@@ -1,0 +1,216 @@
+"""Columns that sums tie together (`start <= end`), as combinations of concrete values.
+
+Each bin of such a column is stood for by some of its values; a combination of values decides every comparison of the
+columns exactly, on the values that will be written. Combinations no rule tells apart are one bin of the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from cuts.data.codec import Codec, NumericBins
+from cuts.data.table import Floats, IntArray
+from cuts.lang.spec import Linear
+from cuts.logic.chances import Pick
+from cuts.logic.core import Cuts, Grid, Group, Variable, grid_on
+from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic
+
+COMBINATIONS = 65_536  # of values of a group, about
+MOST_COMBINATIONS = 4_000_000
+SWEEPS = 3  # times every value is drawn afresh from its bin, where the comparisons let it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atoms:
+    """The values that stand for the bins of a group's columns, and the group's bin of every combination of them."""
+
+    group: Group
+    columns: tuple[NumericBins, ...]
+    codes: tuple[IntArray, ...]  # the bin of each value
+    values: tuple[Floats, ...]  # NaN stands for a missing one
+    shares: tuple[Floats, ...]  # of its bin
+    forms: Mapping[Linear, tuple[float, ...]]  # the sums and their edges
+    kinds: IntArray  # (combinations,), the last column fastest
+
+
+def gather(codec: Codec, cuts: Cuts, rng: np.random.Generator) -> tuple[Grid, tuple[Atoms, ...]]:
+    """The grid in which columns tied by sums are one variable, and the values that stand for their bins."""
+    grid = grid_on(codec, cuts)
+    found: list[Atoms] = []
+    groups: dict[Group, tuple[Mapping[Variable, int], ...]] = {}
+    for names in _tied(cuts):
+        atoms, stands_for = _atoms(names, codec, cuts, grid, rng)
+        found.append(atoms)
+        groups[atoms.group] = stands_for
+    return replace(grid, groups=groups), tuple(found)
+
+
+def group_chances(atoms: Atoms, dists: Mapping[str, Floats]) -> Floats:
+    """How likely each bin of the group is in each component, (K, bins)."""
+    tables = _tables(atoms, dists)
+    kinds = int(atoms.kinds.max()) + 1
+    return np.stack([_contracted(atoms, tables, kind)[0][0] for kind in range(kinds)], axis=1)
+
+
+def draw_values(
+    atoms: Atoms,
+    dists: Mapping[str, Floats],
+    components: IntArray,
+    kinds: IntArray,
+    pick: Pick,
+    rng: np.random.Generator,
+) -> tuple[dict[str, IntArray], dict[str, Floats]]:
+    """A bin and a value of every column of the group for every row, given its component and its bin of the group."""
+    tables = _tables(atoms, dists)
+    chosen = [np.zeros(len(components), dtype=np.int64) for _ in tables]
+    for kind in np.unique(kinds):
+        rows = np.flatnonzero(kinds == kind)
+        after = _contracted(atoms, tables, int(kind))[1:]
+        so_far = np.zeros(len(rows), dtype=np.int64)  # the number of the combination of the columns before
+        for place, (table, below) in enumerate(zip(tables, after, strict=True)):
+            width = table.shape[1]
+            count = len(table)
+            keys, groups = np.unique(so_far * count + components[rows], return_inverse=True)
+            before, component = np.divmod(keys, count)
+            which = before[:, None] * width + np.arange(width)
+            held = below[which, component[:, None] if below.shape[1] > 1 else 0]
+            weights = table[component] * held
+            chosen[place][rows] = pick(groups, weights)
+            so_far = so_far * width + chosen[place][rows]
+    codes = [each[picked] for each, picked in zip(atoms.codes, chosen, strict=True)]
+    values = [each[picked] for each, picked in zip(atoms.values, chosen, strict=True)]
+    _stir(atoms, codes, values, rng)
+    names = atoms.group.columns
+    return dict(zip(names, codes, strict=True)), dict(zip(names, values, strict=True))
+
+
+def _stir(atoms: Atoms, codes: list[IntArray], values: list[Floats], rng: np.random.Generator) -> None:
+    """Draw the values afresh from their bins wherever all comparisons stay as they are."""
+    held = _form_bins(atoms, values)
+    for _ in range(SWEEPS):
+        for place, bins in enumerate(atoms.columns):
+            known = ~np.isnan(values[place])
+            fresh = values[place].copy()
+            fresh[known] = bins.inside.draw(codes[place][known], rng)
+            trial = [*values[:place], fresh, *values[place + 1 :]]
+            same = np.all([np.equal(a, b) for a, b in zip(_form_bins(atoms, trial), held, strict=True)], axis=0)
+            values[place] = np.where(same, fresh, values[place])
+
+
+def _atoms(
+    names: tuple[str, ...], codec: Codec, cuts: Cuts, grid: Grid, rng: np.random.Generator
+) -> tuple[Atoms, tuple[Mapping[Variable, int], ...]]:
+    columns = tuple(_numeric(codec, name) for name in names)
+    wanted = int(COMBINATIONS ** (1 / len(names)))
+    parts = [_stand_ins(bins, max(1, wanted // bins.size), rng) for bins in columns]
+    codes = tuple(part[0] for part in parts)
+    values = tuple(part[1] for part in parts)
+    shares = tuple(part[2] for part in parts)
+    if prod(len(each) for each in codes) > MOST_COMBINATIONS:
+        raise CutsError([too_many_columns(names)])
+    forms = {form: edges for form, edges in cuts.sums.items() if set(form.columns) <= set(names)}
+    marks: dict[Variable, IntArray] = {
+        name: _spread(_marks(bins, cuts.columns.get(name, frozenset()))[code], place, codes)
+        for place, (name, bins, code) in enumerate(zip(names, columns, codes, strict=True))
+    }
+    raw = Atoms(Group(names), columns, codes, values, shares, forms, np.zeros(1, dtype=np.int64))
+    grids: list[Floats] = [np.asarray(each.ravel(), dtype=np.float64) for each in np.meshgrid(*values, indexing="ij")]
+    marks.update(zip(forms, _form_bins(raw, grids), strict=True))
+    rows, kinds = np.unique(np.stack(list(marks.values()), axis=1), axis=0, return_inverse=True)
+    stands_for = tuple(dict(zip(marks, map(int, row), strict=True)) for row in rows)
+    return replace(raw, kinds=kinds.ravel().astype(np.int64)), stands_for
+
+
+def _stand_ins(bins: NumericBins, count: int, rng: np.random.Generator) -> tuple[IntArray, Floats, Floats]:
+    """For each bin some values of it, the share of the bin each stands for; a missing one stands for itself."""
+    known = len(bins.edges)
+    drawn = bins.inside.draw(np.repeat(np.arange(known), count), rng).reshape(known, count)
+    codes, values, shares = [], [], []
+    for code, some in enumerate(drawn):
+        distinct, times = np.unique(some, return_counts=True)
+        codes.append(np.full(len(distinct), code))
+        values.append(distinct)
+        shares.append(times / count)
+    if bins.column.missing:
+        codes.append(np.array([known]))
+        values.append(np.array([np.nan]))
+        shares.append(np.ones(1))
+    return np.concatenate(codes).astype(np.int64), np.concatenate(values), np.concatenate(shares)
+
+
+def _marks(bins: NumericBins, cuts: frozenset[float]) -> IntArray:
+    """For each bin the first one that no comparison of the column alone tells from it."""
+    classes = np.searchsorted(np.array(sorted(cuts)), np.array(bins.edges), side="right")
+    first = np.array([int(np.flatnonzero(classes == each)[0]) for each in classes], dtype=np.int64)
+    return np.append(first, len(bins.edges)) if bins.column.missing else first
+
+
+def _spread(marks: IntArray, place: int, codes: tuple[IntArray, ...]) -> IntArray:
+    """A mark of each value of one column, for every combination."""
+    shape = [1] * len(codes)
+    shape[place] = len(marks)
+    return np.broadcast_to(marks.reshape(shape), [len(each) for each in codes]).ravel()
+
+
+def _form_bins(atoms: Atoms, values: list[Floats]) -> list[IntArray]:
+    """The bin of every sum for rows of values; the last is for those with a missing one."""
+    by_name = dict(zip(atoms.group.columns, values, strict=True))
+    found = []
+    for form, edges in atoms.forms.items():
+        total = np.zeros(len(values[0]))
+        for name, coefficient in form.terms:
+            total = total + coefficient * by_name[name]
+        places = np.searchsorted(np.array(edges), total, side="right")
+        found.append(np.where(np.isnan(total), len(edges) + 1, places).astype(np.int64))
+    return found
+
+
+def _tables(atoms: Atoms, dists: Mapping[str, Floats]) -> list[Floats]:
+    """How likely each value is in each component, (K, values) for each column."""
+    each = zip(atoms.group.columns, atoms.codes, atoms.shares, strict=True)
+    return [dists[name][:, codes] * shares for name, codes, shares in each]
+
+
+def _contracted(atoms: Atoms, tables: list[Floats], kind: int) -> list[Floats]:
+    """The probability of a bin of the group given the values of no column, of the first, of the first two, ...
+
+    Each is (combinations of those columns, K); given all columns it is 0 or 1 and the same in all components.
+    """
+    *others, last = tables
+    held = (atoms.kinds == kind).astype(np.float64)
+    found = [held.reshape(-1, last.shape[1]) @ last.T, held[:, None]]
+    for table in reversed(others):
+        below = found[0].reshape(-1, table.shape[1], len(table))
+        found.insert(0, np.einsum("nak,ka->nk", below, table))
+    return found
+
+
+def _numeric(codec: Codec, name: str) -> NumericBins:
+    bins = codec[name]
+    assert isinstance(bins, NumericBins)
+    return bins
+
+
+def _tied(cuts: Cuts) -> list[tuple[str, ...]]:
+    """The columns that hang together by sums."""
+    groups: list[set[str]] = []
+    for form in cuts.sums:
+        names = set(form.columns)
+        touching = [group for group in groups if group & names]
+        groups = [group for group in groups if not group & names]
+        groups.append(names.union(*touching))
+    return sorted(tuple(sorted(group)) for group in groups)
+
+
+def too_many_columns(names: tuple[str, ...]) -> Diagnostic:
+    """Sums that tie too many columns together."""
+    return Diagnostic(
+        "rules-too-large",
+        f"the sums of columns tie {len(names)} columns together: {', '.join(names)}",
+        help="no rule is dropped: give these columns fewer `bins` in the schema, or leave out a rule",
+        exit_code=INFEASIBLE,
+    )
