@@ -1,7 +1,7 @@
 """Customizable synthetic tabular data.
 
-A short program says what a table must be; this package parses it, checks it for contradictions and verifies tables
-against it.
+A short program says what a table must be; this package parses it, checks it for contradictions, learns a table, makes
+new rows that satisfy it and verifies tables against it.
 
 >>> import cuts
 >>> program = cuts.parse("SYNTHESIZE: adult; ENFORCE: age > 35; END;")
@@ -13,7 +13,10 @@ SYNTHESIZE: adult;
 END;
 """
 
+from typing import TYPE_CHECKING, Any
+
 from cuts.assess.verify import Verdict
+from cuts.config import Config
 from cuts.data.exchange.sources import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
@@ -22,22 +25,28 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.printer import render
-from cuts.pipeline import check, verify
+from cuts.pipeline import check, evaluate, verify
 from cuts.text.diagnostic import CutsError, Diagnostic
+
+if TYPE_CHECKING:
+    from cuts.synthesizer import Synthesizer
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Category",
+    "Config",
     "CutsError",
     "Diagnostic",
     "Integer",
     "Real",
     "Schema",
+    "Synthesizer",
     "Table",
     "Verdict",
     "bind",
     "check",
+    "evaluate",
     "from_frame",
     "infer_schema",
     "parse",
@@ -46,3 +55,12 @@ __all__ = [
     "render",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Synthesizer` loads torch, so it is loaded when it is asked for."""
+    if name == "Synthesizer":
+        from cuts.synthesizer import Synthesizer
+
+        return Synthesizer
+    raise AttributeError(f"module 'cuts' has no attribute {name!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 
 import numpy as np
 
@@ -26,12 +27,14 @@ from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
-from cuts.lang.spec import And, Implies, Pred, RowRule, Spec
-from cuts.lang.syntax import Program
+from cuts.lang.spec import And, Implies, Level, Pred, RowRule, Spec, level
+from cuts.lang.syntax import Program, Settings
 from cuts.logic.atoms import gather
 from cuts.logic.core import Cuts, find_cuts, grid_on
 from cuts.logic.diagram import compile_rules
 from cuts.model import draw, store
+from cuts.model.backbone import find_backbone
+from cuts.model.device import find_device
 from cuts.model.fit import Progress, fit
 from cuts.model.memory import choose_smoothing
 from cuts.model.mixture import Mixture, split
@@ -41,7 +44,7 @@ from cuts.model.store import Facts, Model
 from cuts.model.workload import choose_workload, fits_whole, measure_dependence
 from cuts.read import exact
 from cuts.text.diagnostic import INFEASIBLE, PRIVACY, CutsError, Diagnostic, listed, usage_error
-from cuts.text.source import Source
+from cuts.text.source import Source, Span
 
 Said = Callable[[str], None]
 
@@ -68,8 +71,10 @@ def fit_model(
     """The model of some rows, which are read twice: a sample of them for the bins, all of them for the counts."""
     config, watch = config or Config(), watch or Watch()
     filled = fill(program, values or {})
+    check_supported(filled)
+    find_device(config.device)
+    find_backbone(config.backbone)
     spec = bind(filled, schema)
-    check_supported(spec)
     own = _with_bins(schema, config)
     cuts = find_cuts([rule.pred for rule in spec.rules], own)
     watch.stage("reading a sample of the rows")
@@ -81,10 +86,11 @@ def fit_model(
     watch.stage("counting")
     dependence = None if fits_whole(sizes) else measure_dependence(codes, sizes)
     counts = count(rows.blocks(), codec, choose_workload(sizes, label, dependence), seen=watch.counted)
-    watch.stage("fitting")
+    watch.stage("choosing the smoothing")
     smoothing = choose_smoothing(codes, codec, label, config, seed=seed)
+    watch.stage("fitting")
     fitted = fit(counts, label, config, seed=seed, smoothing=smoothing, seen=watch.fitted)
-    facts = Facts(counts.rows, fitted.error, fitted.steps, fitted.cpu_seconds, smoothing, seed, version())
+    facts = Facts(counts.rows, fitted.error, fitted.steps, fitted.cpu_seconds, smoothing, seed, version("cuts"))
     model = Model(fitted.mixture, codec, render(filled), config, facts)
     if not spec.rules:
         return model
@@ -98,8 +104,9 @@ def fit_model(
         if rule not in before:
             before[rule] = _chances_of_sums(rule.pred, fitted.mixture, codec)
             after[rule] = _chances_of_sums(rule.pred, shaped.mixture, codec)[0]
+    error = facts.error if shaped.error is None else shaped.error
     found = tuple(_rule_facts(rule, before[rule], after[rule], typed) for rule in spec.rules)
-    facts = replace(facts, shape_seconds=shaped.cpu_seconds, moved=shaped.moved, rules=found)
+    facts = replace(facts, error=error, shape_seconds=shaped.cpu_seconds, moved=shaped.moved, rules=found)
     return replace(model, mixture=shaped.mixture, facts=facts)
 
 
@@ -153,31 +160,30 @@ def load_model(path: str) -> Model:
     return store.load(path)
 
 
-def version() -> str:
-    """The version of this package."""
-    from cuts import __version__
-
-    return __version__
-
-
 # --- parts of the steps
 
 
-def check_supported(spec: Spec) -> None:
+def check_supported(program: Program) -> None:
     """Refuse what this version cannot keep, before any row is read."""
-    problems = []
-    if spec.privacy is not None:
-        problems.append(
-            Diagnostic(
-                "not-supported",
-                "this version cannot fit with differential privacy",
-                spec.privacy.origin.span,
-                help="nothing was read; `cuts check` and `cuts plan` work on private programs",
-                exit_code=PRIVACY,
-            )
+    private = next((command for command in program.commands if isinstance(command.body, Settings)), None)
+    if private is not None:
+        raise CutsError([no_privacy(private.span)], program.source)
+
+
+def not_pursued(spec: Spec) -> tuple[Diagnostic, ...]:
+    """A warning for every command that this version measures but does not work towards."""
+    return tuple(
+        Diagnostic(
+            "not-pursued",
+            "this version measures this command but does not work towards it",
+            command.origin.span,
+            "verified only",
+            "row rules are kept; the verdict tells whether this holds all the same",
+            severity="warning",
         )
-    if problems:
-        raise CutsError(problems, spec.program.source)
+        for command in spec.commands
+        if level(command) in (Level.TABLE, Level.MODEL)
+    )
 
 
 def _with_bins(schema: Schema, config: Config) -> Schema:
@@ -282,6 +288,17 @@ def _mapped(
             yield done.result()
 
 
+def no_privacy(span: Span) -> Diagnostic:
+    """A private program."""
+    return Diagnostic(
+        "not-supported",
+        "this version cannot fit with differential privacy",
+        span,
+        help="nothing was read; `cuts check` and `cuts plan` work on private programs",
+        exit_code=PRIVACY,
+    )
+
+
 def tied_given(names: Sequence[str]) -> Diagnostic:
     """Given cells of columns that a rule compares with each other."""
     return Diagnostic(
@@ -307,7 +324,8 @@ def impossible_rows(rows: Sequence[int]) -> Diagnostic:
     shown = ", ".join(map(str, rows[:5]))
     return Diagnostic(
         "impossible-row",
-        f"the given cells of row {shown}{' and others' if len(rows) > 5 else ''} contradict the rules",
+        f"the given cells of row{'' if len(rows) == 1 else 's'} {shown}{' and others' if len(rows) > 5 else ''} "
+        "contradict the rules",
         help="change or empty one of their cells; nothing was written",
         exit_code=INFEASIBLE,
     )

@@ -117,6 +117,7 @@ def test_a_probability_of_1e_18_is_not_zero() -> None:
     import numpy as np
 
     from cuts.logic.chances import condition, draw, probability
+    from cuts.model.picking import picker
 
     names = ["workclass", "education", "occupation"]
     rules: list[Pred] = [InSet(name, frozenset({ADULT[name].categories[0]})) for name in names]  # type: ignore[union-attr]
@@ -130,5 +131,6 @@ def test_a_probability_of_1e_18_is_not_zero() -> None:
     assert probability(diagram, dists)[0] == pytest.approx(1e-18)  # type: ignore[arg-type]
     given = condition(diagram, dists)  # type: ignore[arg-type]
     assert all(given[name][0, 0] == pytest.approx(1.0) for name in names)
-    rows = draw(diagram, dists, np.zeros(100, dtype=np.int64), np.random.default_rng(0))  # type: ignore[arg-type]
+    pick = picker("independent", np.random.default_rng(0))
+    rows = draw(diagram, dists, np.zeros(100, dtype=np.int64), pick)  # type: ignore[arg-type]
     assert all((codes == 0).all() for codes in rows.values())

@@ -10,12 +10,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from cuts.config import Drawing
 from cuts.data.schema import Schema
 from cuts.data.table import IntArray
 from cuts.lang.spec import Pred
 from cuts.logic.chances import condition, draw, probability
 from cuts.logic.core import Grid, Variable, build_grid
 from cuts.logic.diagram import Diagram, compile_rules, contains
+from cuts.model.picking import picker
 from strategies import predicates, schemas
 
 K = 3
@@ -83,16 +85,16 @@ def test_torch_gives_the_same_numbers_and_the_right_gradient(
 
 
 @settings(max_examples=60, deadline=None)
-@given(compiled(), st.integers(0, 2**32 - 1))
+@given(compiled(), st.integers(0, 2**32 - 1), st.sampled_from(["independent", "systematic"]))
 def test_every_drawn_row_satisfies_the_rules(
-    case: tuple[Diagram, Grid, dict[Variable, NDArray[np.float64]]], seed: int
+    case: tuple[Diagram, Grid, dict[Variable, NDArray[np.float64]]], seed: int, drawing: Drawing
 ) -> None:
     diagram, _, dists = case
     possible = np.flatnonzero(probability(diagram, dists) > 1e-280)
     assume(len(possible) > 0)
     rng = np.random.default_rng(seed)
     components = rng.choice(possible, 200)
-    rows = draw(diagram, dists, components, rng)
+    rows = draw(diagram, dists, components, picker(drawing, rng))
     codes = {variable: rows.get(variable, np.zeros(200, dtype=np.int64)) for variable in dists}
     assert contains(diagram, codes).all()
     for variable, drawn in rows.items():

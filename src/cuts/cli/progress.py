@@ -47,7 +47,9 @@ def _bar(bar: Progress) -> Watch:
     task = bar.add_task("", total=None, note="")
 
     def stage(text: str) -> None:
-        bar.reset(task, description=text, total=None, note="")
+        nonlocal task
+        bar.remove_task(task)  # a further one knows nothing of the last one's length
+        task = bar.add_task(text, total=None, note="")
 
     def counted(rows: int) -> None:
         bar.update(task, note=f"{rows:,} rows")
@@ -63,7 +65,8 @@ def _lines() -> Watch:
     from cuts.model.fit import Progress as Fitting
     from cuts.synthesis import Watch
 
-    began = last = monotonic()
+    last = monotonic()
+    first: tuple[float, int] | None = None  # when the fit was first heard of, and its step
 
     def is_time() -> bool:
         nonlocal last
@@ -73,8 +76,8 @@ def _lines() -> Watch:
         return True
 
     def stage(text: str) -> None:
-        nonlocal began
-        began = monotonic()
+        nonlocal first
+        first = None
         say(text)
 
     def counted(rows: int) -> None:
@@ -82,8 +85,10 @@ def _lines() -> Watch:
             say(f"  {rows:,} rows")
 
     def fitted(progress: Fitting) -> None:
-        if is_time():
-            left = (monotonic() - began) * (progress.steps / progress.step - 1)
+        nonlocal first
+        began, step = first = first or (monotonic(), progress.step)
+        if progress.step > step and is_time():
+            left = (monotonic() - began) / (progress.step - step) * (progress.steps - progress.step)
             say(f"  step {progress.step} of {progress.steps}, error {progress.error:.4f}, {left:.0f} s left")
 
     return Watch(stage, counted, fitted)

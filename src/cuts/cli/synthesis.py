@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
+from errno import EISDIR
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
@@ -23,7 +26,7 @@ from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
-from cuts.text.files import write_text
+from cuts.text.files import unwritable, write_text
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
     from cuts.model.store import Model
@@ -37,7 +40,7 @@ LabelOption = Annotated[
     str | None, typer.Option("--label", help="The column to predict, if the schema names none.", show_default=False)
 ]
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Settings, .toml.", show_default=False)]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same rows.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="The same seed gives the same rows.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while working.")]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda or mps.", show_default=False)]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Cores to use.", show_default=False)]
@@ -82,16 +85,20 @@ def run(
 
     target = output or Path(f"{program.stem}_synthetic.csv")
     check_writable(target)
+    _check_places(target, report)
     settings = _settings(config, device, threads, preview)
     source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
     asked = pipeline.read_program(program)
     kept: list[pa.Table] = []
-    blocks = _keeping(synthesis.sample_blocks(model, rows, seed=seed), kept)
-    written = save_blocks(blocks, target, source.form)
+    with _stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
+        blocks = _keeping(synthesis.sample_blocks(model, rows, seed=seed), kept)
+        written = save_blocks(blocks, target, source.form)
     outcome = pipeline.verify(asked, model.codec.schema, Table(pa.concat_tables(kept)), values=values(set_))
     facts = {"output": str(target), "rows": written, **_facts(model)}
     if report is not None:
         _write_report(report, outcome, facts)
+        if not quiet:
+            say(f"{report} written")
     if format is options.Format.json:
         print_json({"holds": holds(outcome), **facts, "verdicts": verdicts.as_data(outcome)})
     else:
@@ -130,6 +137,7 @@ def fit(
 
     if output.suffix != store.ENDING:
         raise usage_error("unknown-format", f"a model is a `{store.ENDING}` file", f"e.g. `-o {output.stem}.synth`")
+    _check_places(output)
     settings = _settings(config, device, threads, preview)
     _, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
     store.save(model, output)
@@ -163,15 +171,17 @@ def sample(
     from cuts.model import store
 
     check_writable(output)
+    _check_places(output)
     loaded = store.load(model)
     if seed_rows is not None and rows is not None:
         raise usage_error("bad-count", "give either `-n` or `--seed-rows`", "each seed row makes one row")
-    if seed_rows is not None:
-        given = pipeline.open_table(seed_rows)
-        blocks = iter([synthesis.complete_rows(loaded, given, where=where, seed=seed)])
-    else:
-        blocks = synthesis.sample_blocks(loaded, rows, where=where, seed=seed, workers=workers)
-    written = save_blocks(blocks, output)
+    with _stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
+        if seed_rows is not None:
+            given = pipeline.open_table(seed_rows)
+            blocks = iter([synthesis.complete_rows(loaded, given, where=where, seed=seed)])
+        else:
+            blocks = synthesis.sample_blocks(loaded, rows, where=where, seed=seed, workers=workers)
+        written = save_blocks(blocks, output)
     if format is options.Format.json:
         print_json({"output": str(output), "rows": written})
     else:
@@ -203,23 +213,41 @@ def _fit(
     from cuts import synthesis
 
     program = pipeline.read_program(path)
+    synthesis.check_supported(program)
     delimiter, quote, encoding = dialect
     rows = pipeline.find_rows(program, data, delimiter=delimiter, quote=quote, encoding=encoding)
     known = pipeline.schema_of(program, rows, schema=schema, label=label)
     filled = values(set_)
     found = pipeline.check(program, known, values=filled)
-    if has_errors(found.diagnostics):
+    if found.spec is None or has_errors(found.diagnostics):
         raise CutsError(found.diagnostics, program.source)
-    if found.diagnostics and not quiet:
-        say(diagnostics.as_text(found.diagnostics, program.source))
-    with watching(quiet) as watch:
-        try:
-            model = synthesis.fit_model(program, known, rows, config=settings, seed=seed, values=filled, watch=watch)
-        except KeyboardInterrupt:
-            raise usage_error(
-                "interrupted", "stopped before the fit was finished", "nothing was written; `--preview` fits faster"
-            ) from None
+    warnings = (*found.diagnostics, *synthesis.not_pursued(found.spec))
+    if warnings and not quiet:
+        say(diagnostics.as_text(warnings, program.source))
+    faster = "nothing was written; `--preview` fits faster"
+    with _stoppable("the fit was finished", faster), watching(quiet) as watch:
+        model = synthesis.fit_model(program, known, rows, config=settings, seed=seed, values=filled, watch=watch)
     return rows, model
+
+
+@contextmanager
+def _stoppable(until: str, help: str) -> Iterator[None]:
+    """Work that Ctrl-C stops with a message."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise usage_error("interrupted", f"stopped before {until}", help) from None
+
+
+def _check_places(*paths: Path | None) -> None:
+    """Raise unless files can be written there: it is said before the work, not after it."""
+    for path in filter(None, paths):
+        try:
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, "a folder")
+            TemporaryFile(dir=path.parent).close()
+        except OSError as error:
+            raise unwritable(path, error) from None
 
 
 def _keeping(blocks: Iterator[Table], kept: list[pa.Table]) -> Iterator[Table]:
@@ -241,7 +269,7 @@ def _summary(model: Model) -> str:
     facts = model.facts
     return (
         f"{counted(model.mixture.components, 'component')} fitted to {counted(facts.rows, 'row')} "
-        f"in {facts.steps} steps, error {facts.error:.4f}"
+        f"in {counted(facts.steps, 'step')}, error {facts.error:.4f}"
     )
 
 
@@ -253,4 +281,3 @@ def _write_report(path: Path, outcome: tuple[Verdict, ...], facts: dict[str, Any
         write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     else:
         write_text(path, verdicts.as_text(outcome) + "\n")
-    say(f"{path} written")

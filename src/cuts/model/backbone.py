@@ -71,10 +71,14 @@ def backbones() -> Mapping[str, Callable[[Start], Backbone]]:
     return BACKBONES
 
 
-def make_backbone(start: Start) -> Backbone:
-    """The backbone the settings ask for."""
+def find_backbone(name: str) -> Callable[[Start], Backbone]:
+    """What makes the backbone of that name."""
     known = backbones()
-    name = start.config.backbone
     if name not in known:
         raise CutsError([bad_setting("backbone", name, " or ".join(f'"{each}"' for each in sorted(known)))])
-    return known[name](start)
+    return known[name]
+
+
+def make_backbone(start: Start) -> Backbone:
+    """The backbone the settings ask for."""
+    return find_backbone(start.config.backbone)(start)

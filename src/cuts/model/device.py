@@ -18,7 +18,9 @@ def find_device(wanted: str) -> str:
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if wanted == "auto":
         return "cuda" if there["cuda"] else "cpu"
-    if not there.get(wanted.partition(":")[0], False):
+    name, _, number = wanted.partition(":")
+    count = torch.cuda.device_count() if name == "cuda" else 1
+    if not there.get(name, False) or (number and number not in map(str, range(count))) or wanted.endswith(":"):
         usable = " or ".join(f'"{name}"' for name in ("auto", *(name for name, is_there in there.items() if is_there)))
         raise CutsError([bad_setting("device", wanted, f"{usable} on this machine")])
     return wanted

@@ -48,6 +48,7 @@ class Objective:
     def __init__(self, marginals: Marginals, label: str | None, *, slices: int, seed: int, device: str) -> None:
         self._rows = max(marginals.rows, 1)
         self._sizes = dict(marginals.sizes)
+        label = label if len(self._sizes) > 2 else None  # two columns are a pair, whichever is the label
         self._label = label
         self._slices = slices if label is not None else max(slices, 2)
         self._device = device
@@ -74,6 +75,8 @@ class Objective:
     def _base(self, mix: Mixture, X: Tensor, view: View) -> tuple[Tensor, Tensor]:
         """Squared Hellinger distance and total variation of the label's slices, or of the pairs without a label."""
         keep = view is self._whole
+        if len(view.columns) == 1:
+            return self._alone(mix, view.columns[0])
         if self._label is None:
             target = self._target(view, None, keep=keep)
             found = gram(X, mix.w)
@@ -86,6 +89,13 @@ class Objective:
             loss = loss + scale * _hellinger(found, target)
             error = error + scale * _variation(found.detach(), target)
         return loss, error
+
+    def _alone(self, mix: Mixture, name: str) -> tuple[Tensor, Tensor]:
+        """The same of one column's own distribution."""
+        found = mix.w @ mix[name]
+        share = torch.as_tensor(self._one_way[name], dtype=found.dtype, device=found.device)
+        apart = ((found + SMOOTH).sqrt() - (share + SMOOTH).sqrt()) ** 2
+        return 0.5 * apart.sum(), 0.5 * (found.detach() - share).abs().sum()
 
     def _label_slices(self) -> list[tuple[int, float]]:
         """The values of the label to look at and their weights: all, or a few at random, frequent ones more often."""

@@ -37,6 +37,7 @@ class Shaped:
     before: tuple[tuple[float, float], ...]  # for each rule, its probability and that where it applies
     after: tuple[float, ...]
     moved: float  # cells a row, on average
+    error: float | None  # of fitting again, if that was done
     cpu_seconds: float
 
 
@@ -47,18 +48,18 @@ def shape(mix: Mixture, rules: Sequence[RowRule], grid: Grid, again: Again) -> S
     penalties = [(compile_rules([rule.pred], grid), rule.weight) for rule in rules if rule.method == "penalty"]
     conditions = compile_rules([rule.pred for rule in rules if rule.mode == "condition"], grid)
     repairs = [rule for rule in rules if rule.mode == "repair" and rule.method != "penalty"]
-    seconds = 0.0
+    error, seconds = None, 0.0
     if penalties:
         fitted = penalise(mix, penalties, again)
-        mix, seconds = fitted.mixture, fitted.cpu_seconds
+        mix, error, seconds = fitted.mixture, fitted.error, fitted.cpu_seconds
     moved = moved_cells(movable(mix), diagram) if repairs else 0.0
-    if len(repairs) == len(rules):
+    if repairs and len(repairs) == len(rules):
         fitted = repair(mix, diagram, again)
-        mix, seconds = fitted.mixture, fitted.cpu_seconds
+        mix, error, seconds = fitted.mixture, fitted.error, fitted.cpu_seconds
     elif repairs:  # the rest of the population is that of the rules that condition: nothing was counted of it
         mix = cut(movable(_weighed(mix, conditions)), diagram, seed=again.seed)
     after = tuple(_probabilities(mix, rule.pred, grid)[0] for rule in rules)
-    return Shaped(mix, before, after, moved, seconds)
+    return Shaped(mix, before, after, moved, error, seconds)
 
 
 def _weighed(mix: Mixture, rules: Diagram) -> Mixture:

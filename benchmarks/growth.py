@@ -1,0 +1,288 @@
+"""How the cost of a fit grows: with rows, with columns, and with the components of the mixture.
+
+    python benchmarks/growth.py --data DIR [--what rows columns components] [--plots FOLDER]
+
+Rows: Adult's, drawn again and again into a Parquet file, `fnlwgt` with a little noise; the whole fit from that file.
+Its schema and its sample are a pass over the file each, but only `counting` looks at every row's cells; fitting must
+not grow. Columns: a made table whose columns, of 10 to 30 values each, depend on each other. Components: Adult with
+mixtures of different sizes, drawing included. Every line is a process of its own; times are CPU seconds of all its
+threads, imports not included, memory is its peak.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from harness import Clock, alone, peak, say, show, write_json
+from paper_tables import load_table
+
+from cuts.config import Config, read_config
+from cuts.data.columns import Category, Column, Integer
+from cuts.data.schema import Schema
+from cuts.data.table import Table
+
+ROWS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
+COLUMNS = (10, 20, 40, 70, 100)
+COMPONENTS = (100, 300, 1_000, 2_000, 4_000)
+GROUP = 100_000  # rows of a row group
+NOISE = 500  # in `fnlwgt`, so that rows are not copies
+
+SCHEMA, DRAWING = "schema", "drawing"
+SHORT = {"reading a sample of the rows": "sample"}  # of what a fit says it begins
+
+
+@dataclass(slots=True)
+class Cost:
+    """What one fit took, stage by stage, and what came out."""
+
+    size: int
+    stages: dict[str, float] = field(default_factory=dict)  # CPU seconds
+    steps: int = 0
+    step_ms: float = 0.0  # CPU milliseconds, without what is done to choose the smoothing
+    components: int = 0
+    smoothing: float = 0.0
+    error: float = 0.0
+    peak_mb: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds of all stages."""
+        return sum(self.stages.values())
+
+
+def main() -> None:
+    """Print one table for each way to grow, and draw it if asked."""
+    asked = arguments()
+    results: dict[str, list[dict[str, Any]]] = {}
+    for what in asked.what:
+        costs: list[Cost] = []
+        for cost in GROWTHS[what](asked):
+            say(f"{what} {cost.size:,}: {cost.seconds:.1f} CPU s, {cost.peak_mb:.0f} MB")
+            costs.append(cost)
+        report(what, costs)
+        results[what] = [asdict(cost) for cost in costs]
+        if asked.plots is not None:
+            plot(what, costs, asked.plots, asked.format)
+    write_json(asked.json, results)
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the tables, of which Adult is used")
+    parser.add_argument("--what", nargs="+", choices=GROWTHS, default=list(GROWTHS))
+    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    parser.add_argument("--columns", type=int, nargs="+", default=COLUMNS)
+    parser.add_argument("--column-rows", type=int, default=20_000, help="rows of the table that grows in columns")
+    parser.add_argument("--components", type=int, nargs="+", default=COMPONENTS)
+    parser.add_argument("--config", type=Path, help="settings, .toml")
+    parser.add_argument("--threads", type=int, help="of the fit; 1 unless the settings say otherwise")
+    parser.add_argument("--plots", type=Path, help="draw there; needs matplotlib")
+    parser.add_argument("--format", choices=("svg", "png"), default="svg", help="of the plots")
+    parser.add_argument("--json", type=Path, help="write all figures there")
+    asked = parser.parse_args()
+    config = Config() if asked.config is None else read_config(asked.config)
+    asked.config = replace(config, threads=asked.threads or config.threads or 1)
+    return asked
+
+
+# --- ways to grow
+
+
+def grow_rows(asked: argparse.Namespace) -> Iterator[Cost]:
+    """The whole fit from a Parquet file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adult.parquet"
+        for rows in asked.rows:
+            alone(write_rows, asked.data, path, rows)
+            yield alone(fit_file, path, rows, asked.config)
+            path.unlink()
+
+
+def grow_columns(asked: argparse.Namespace) -> Iterator[Cost]:
+    """The fit of a made table."""
+    for columns in asked.columns:
+        yield alone(fit_made, columns, asked.column_rows, asked.config)
+
+
+def grow_components(asked: argparse.Namespace) -> Iterator[Cost]:
+    """The fit of Adult, and as many rows drawn from it."""
+    for components in asked.components:
+        yield alone(fit_adult, asked.data, replace(asked.config, components=components))
+
+
+GROWTHS: dict[str, Callable[[argparse.Namespace], Iterator[Cost]]] = {
+    "rows": grow_rows,
+    "columns": grow_columns,
+    "components": grow_components,
+}
+
+
+# --- tasks, each in a process of its own
+
+
+def fit_file(path: Path, rows: int, config: Config) -> Cost:
+    """Find the schema of a file and fit it, reading from the file only."""
+    from cuts.count.sources import infer_streamed, rows_in
+
+    clock = Clock()
+    with clock.running():
+        source = rows_in(path)
+        schema = infer_streamed(source, "adult", label="salary")
+    return fitted(rows, schema, source, config, {SCHEMA: clock.seconds})[0]
+
+
+def fit_made(columns: int, rows: int, config: Config) -> Cost:
+    """Fit a made table with that many columns."""
+    from cuts.count.sources import rows_of
+
+    table, schema = made_table(columns, rows)
+    return fitted(columns, schema, rows_of(table), config, {})[0]
+
+
+def fit_adult(data: Path, config: Config) -> Cost:
+    """Fit Adult, and draw as many rows."""
+    from cuts.count.sources import rows_of
+    from cuts.synthesis import sample_blocks
+
+    real = load_table(data, "adult", "default")
+    cost, model = fitted(config.components or 0, real.schema, rows_of(real.train), config, {})
+    clock = Clock()
+    with clock.running():
+        for _ in sample_blocks(model, real.train.rows):
+            pass
+    cost.stages[DRAWING] = clock.seconds
+    cost.peak_mb = peak()
+    return cost
+
+
+def fitted(size: int, schema: Schema, source: Any, config: Config, before: dict[str, float]) -> tuple[Cost, Any]:
+    """The cost of fitting some rows, what came before included, and the model."""
+    from cuts.lang.parser import parse
+    from cuts.synthesis import Watch, fit_model
+
+    marks: list[tuple[str, float]] = []
+    watch = Watch(stage=lambda text: marks.append((SHORT.get(text, text), time.process_time())))
+    program = parse(f"SYNTHESIZE: {schema.name}; END;")
+    model = fit_model(program, schema, source, config=config, seed=0, watch=watch)
+    ends = [*(began for _, began in marks[1:]), time.process_time()]
+    stages = dict(before)
+    for (name, began), end in zip(marks, ends, strict=True):
+        stages[name] = stages.get(name, 0.0) + end - began
+    facts = model.facts
+    step_ms = 1000 * facts.cpu_seconds / facts.steps
+    K = model.mixture.components
+    return Cost(size, stages, facts.steps, step_ms, K, facts.smoothing, facts.error, peak()), model
+
+
+# --- tables
+
+
+def write_rows(data: Path, path: Path, rows: int) -> None:
+    """Rows of Adult drawn again, in row groups."""
+    real = load_table(data, "adult", "default")
+    whole, column = real.train.arrow, real.schema.learned("fnlwgt")
+    place = whole.column_names.index("fnlwgt")
+    with pq.ParquetWriter(path, whole.schema, compression="zstd") as writer:
+        for start in range(0, rows, GROUP):
+            rng = np.random.default_rng(start)
+            part = whole.take(rng.integers(0, len(whole), min(GROUP, rows - start)))
+            noisy = part.column("fnlwgt").to_numpy() + rng.integers(-NOISE, NOISE + 1, len(part))
+            inside = np.clip(noisy, column.range.low, column.range.high).astype(np.int64)
+            writer.write_table(part.set_column(place, "fnlwgt", pa.array(inside)))
+
+
+def made_table(columns: int, rows: int) -> tuple[Table, Schema]:
+    """A label of two values and columns of 10 to 30, by turns numbers and categories.
+
+    Each follows an earlier one, shuffled and blurred in three rows of four, and is anything in the fourth; the label
+    follows the first three. More columns are the same ones and some more.
+    """
+    rng = np.random.default_rng(0)
+    kinds: list[Column] = []
+    values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
+    arrays: dict[str, pa.Array] = {}
+    for number in range(columns - 1):
+        size = int(rng.integers(10, 31))
+        found = rng.integers(0, size, rows)
+        if number:
+            earlier = values[int(rng.integers(0, number))]
+            moved = rng.permutation(int(earlier.max()) + 1)[earlier] + rng.integers(-1, 2, rows)
+            found = np.where(rng.random(rows) < 0.75, moved % size, found)
+        values.append(found)
+        name = f"c{number:03d}"
+        if number % 2:
+            categories = tuple(f"v{value:02d}" for value in range(size))
+            kinds.append(Category(name, categories))
+            arrays[name] = pa.array(np.array(categories)[found])
+        else:
+            kinds.append(Integer(name, 0, size - 1))
+            arrays[name] = pa.array(found)
+    score = sum(each / each.max() for each in values[:3]) + rng.normal(0, 0.3, rows)
+    arrays["label"] = pa.array(np.where(score > np.median(score), "yes", "no"))
+    kinds.append(Category("label", ("no", "yes")))
+    return Table(pa.table(arrays)), Schema("made", tuple(kinds), label="label")
+
+
+# --- results
+
+
+def report(what: str, costs: Sequence[Cost]) -> None:
+    """Print the costs of one way to grow."""
+    stages = list(costs[0].stages)
+    header = [what, *(f"{stage} s" for stage in stages), "total s", "peak MB", "steps", "ms / step"]
+    lines = [
+        [
+            f"{cost.size:,}",
+            *(f"{cost.stages[stage]:.2f}" for stage in stages),
+            f"{cost.seconds:.2f}",
+            f"{cost.peak_mb:.0f}",
+            str(cost.steps),
+            f"{cost.step_ms:.1f}",
+            f"{cost.components:,}",
+            f"{cost.smoothing:.4f}",
+            f"{cost.error:.4f}",
+        ]
+        for cost in costs
+    ]
+    show(f"{what}: CPU seconds and memory", [*header, "components", "smoothing", "error"], lines, left=0)
+
+
+def plot(what: str, costs: Sequence[Cost], folder: Path, format: str) -> None:
+    """Draw the CPU seconds of every stage, and the memory."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    sizes = [cost.size for cost in costs]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
+    for stage in costs[0].stages:
+        left.plot(sizes, [cost.stages[stage] for cost in costs], marker="o", label=stage)
+    left.plot(sizes, [cost.seconds for cost in costs], color="black", linestyle=":", label="total")
+    right.plot(sizes, [cost.peak_mb for cost in costs], color="black", marker="o")
+    left.set(ylabel="CPU seconds", yscale="log")
+    right.set(ylabel="peak MB", ylim=(0, 1.1 * max(cost.peak_mb for cost in costs)))
+    for panel in (left, right):
+        panel.set(xlabel=what, xscale="log")
+        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30)
+        panel.minorticks_off()
+    figure.legend(frameon=False, loc="outside right center")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"growth-{what}.{format}"
+    figure.savefig(path, metadata={"Date": None} if format == "svg" else None)
+    plt.close(figure)
+    say(f"{path} written")
+
+
+if __name__ == "__main__":
+    main()

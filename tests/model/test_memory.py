@@ -1,0 +1,48 @@
+"""Smoothing is chosen where rows would be learned by heart, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuts.config import Config
+from cuts.data.codec import Codec, Codes, build_codec
+from cuts.data.schema import Category, Schema
+from cuts.model import memory
+from cuts.model.memory import choose_smoothing
+
+FAST = Config(components=80, steps=120)
+
+
+def table(rows: int, columns: int, bins: int, seed: int = 0) -> tuple[Codes, Codec]:
+    names = [f"c{i}" for i in range(columns)]
+    schema = Schema("t", tuple(Category(name, tuple(f"v{k}" for k in range(bins))) for name in names))
+    rng = np.random.default_rng(seed)
+    return {name: rng.integers(0, bins, rows) for name in names}, build_codec(schema, {})
+
+
+def test_a_tiny_table_that_would_be_memorised_is_smoothed() -> None:
+    codes, codec = table(60, 6, 6)
+    chosen = choose_smoothing(codes, codec, None, FAST, seed=0)
+    assert chosen in [times / np.sqrt(60) for times in memory.TIMES[1:]]
+    assert chosen == choose_smoothing(codes, codec, None, FAST, seed=0)
+
+
+def test_rows_that_repeat_anyway_are_not_smoothed() -> None:
+    codes, codec = table(2_000, 2, 2)
+    assert choose_smoothing(codes, codec, "c0", FAST, seed=0) == 0.0
+
+
+def test_a_large_table_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "MOST_ROWS", 50)
+    assert choose_smoothing(*table(60, 6, 6), None, FAST, seed=0) == 0.0
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 3), (19, 3), (60, 1)])
+def test_too_little_to_hold_out_is_not_smoothed(rows: int, columns: int) -> None:
+    assert choose_smoothing(*table(rows, columns, 4), None, FAST, seed=0) == 0.0
+
+
+@pytest.mark.parametrize("setting", [0.0, 0.2])
+def test_the_setting_wins(setting: float) -> None:
+    assert choose_smoothing(*table(60, 6, 6), None, Config(smoothing=setting), seed=0) == setting
