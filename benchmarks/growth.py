@@ -37,7 +37,10 @@ GROUP = 100_000  # rows of a row group
 NOISE = 500  # in `fnlwgt`, so that rows are not copies
 
 SCHEMA, DRAWING = "schema", "drawing"
-SHORT = {"reading a sample of the rows": "sample"}  # of what a fit says it begins
+SHORT = {
+    "reading a sample of the rows": "sample",
+    "choosing the smoothing": "smoothing",
+}  # of what a fit says it begins
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ class Cost:
     size: int
     stages: dict[str, float] = field(default_factory=dict)  # CPU seconds
     steps: int = 0
-    step_ms: float = 0.0  # CPU milliseconds, without what is done to choose the smoothing
+    step_ms: float = 0.0  # CPU milliseconds
     components: int = 0
     smoothing: float = 0.0
     error: float = 0.0
@@ -254,7 +257,7 @@ def report(what: str, costs: Sequence[Cost]) -> None:
         ]
         for cost in costs
     ]
-    show(f"{what}: CPU seconds and memory", [*header, "components", "smoothing", "error"], lines, left=0)
+    show(f"{what}: CPU seconds and memory", [*header, "components", "smoothed by", "error"], lines, left=0)
 
 
 def plot(what: str, costs: Sequence[Cost], folder: Path, format: str) -> None:

@@ -152,14 +152,15 @@ def score(synthetic: Table, real: PaperTable, features: Features) -> Scores:
     """All the paper reports of a synthetic table."""
     ours = real.sample(synthetic, "synthetic")
     found = _predict(ours, real, features)
-    fair = _gaps(found, real)
+    parity, opportunity, odds = _gaps(found, real)
     marginals = measure_marginals(ours, real.known, real.grid, target=real.label, seed=0, say=lambda _: None)
     every, label = (
         next(each for each in marginals.distances if each.ways == 3 and each.with_target == with_target)
         for with_target in (False, True)
     )
     assert (every.marginals, label.marginals) == (every.possible, label.possible), "only some of the triples"
-    return Scores(found.accuracy, *fair, every.paper, label.paper, every.distance, label.distance)
+    distances = (every.paper, label.paper, every.distance, label.distance)
+    return Scores(found.accuracy, parity, opportunity, odds, *distances)
 
 
 def predict(synthetic: Table, real: PaperTable, features: Features) -> Predictions:

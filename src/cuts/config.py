@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, listed
+from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 
 Drawing = Literal["systematic", "independent"]
@@ -54,8 +54,8 @@ def read_config(path: Path | str) -> Config:
     path = Path(path)
     try:
         found = tomllib.loads(read_text(path, "config"))
-    except tomllib.TOMLDecodeError as error:
-        raise CutsError([Diagnostic("bad-config", f"{path} is not TOML: {error}", exit_code=USAGE)]) from None
+    except (ValueError, RecursionError) as error:  # the decoder's own is a kind of ValueError
+        raise usage_error("bad-config", f"{path} is not TOML: {str(error)[:200]}") from None
     return config_from(found)
 
 

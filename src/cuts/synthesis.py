@@ -75,6 +75,8 @@ def fit_model(
     find_device(config.device)
     find_backbone(config.backbone)
     spec = bind(filled, schema)
+    if not schema.modelled:
+        raise CutsError([nothing_to_learn(schema)])
     own = _with_bins(schema, config)
     cuts = find_cuts([rule.pred for rule in spec.rules], own)
     watch.stage("reading a sample of the rows")
@@ -90,7 +92,7 @@ def fit_model(
     smoothing = choose_smoothing(codes, codec, label, config, seed=seed)
     watch.stage("fitting")
     fitted = fit(counts, label, config, seed=seed, smoothing=smoothing, seen=watch.fitted)
-    facts = Facts(counts.rows, fitted.error, fitted.steps, fitted.cpu_seconds, smoothing, seed, version("cuts"))
+    facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
     model = Model(fitted.mixture, codec, render(filled), config, facts)
     if not spec.rules:
         return model
@@ -296,6 +298,15 @@ def no_privacy(span: Span) -> Diagnostic:
         span,
         help="nothing was read; `cuts check` and `cuts plan` work on private programs",
         exit_code=PRIVACY,
+    )
+
+
+def nothing_to_learn(schema: Schema) -> Diagnostic:
+    """A table whose columns are all empty or identifiers."""
+    return Diagnostic(
+        "nothing-to-learn",
+        f"`{schema.name}` has no column to learn",
+        help="columns without values and identifiers are not learned; give a table with other columns",
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
@@ -66,8 +68,9 @@ class Synthesizer:
         found = pipeline.check(program, schema, values=self.values)
         if has_errors(found.diagnostics):
             raise CutsError(found.diagnostics, found.program.source)
-        self.model_ = synthesis.fit_model(program, schema, rows, config=config, seed=self.seed, values=self.values)
-        self.form_ = form
+        seed = _checked_seed(self.seed)
+        self.model_ = synthesis.fit_model(program, schema, rows, config=config, seed=seed, values=self.values)
+        self.form_ = None if form is None else _form_of(form, schema)
         self.schema_ = self.model_.codec.schema
         self.n_features_in_ = len(self.schema_.names)
         return self
@@ -87,7 +90,7 @@ class Synthesizer:
         cells and columns are made. `seed` is another one than the synthesizer's.
         """
         self._check_fitted()
-        chosen = self.seed if seed is None else seed
+        chosen = _checked_seed(self.seed if seed is None else seed)
         if seed_rows is not None:
             if n is not None:
                 raise ValueError("give either `n` or `seed_rows`: each of the seed rows makes one row")
@@ -137,6 +140,10 @@ class Synthesizer:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def __sklearn_tags__(self) -> Any:
+        utils = import_module("sklearn.utils")  # it is scikit-learn that asks, so it is there
+        return utils.Tags(estimator_type=None, target_tags=utils.TargetTags(required=False))
+
     model_: store.Model
     form_: FrameForm | None
     schema_: Schema
@@ -163,3 +170,23 @@ def _rows(X: Any) -> tuple[Rows, FrameForm | None]:
         return rows_in(X), None
     table, form = take(X)
     return rows_of(table), form
+
+
+def _form_of(form: FrameForm, schema: Schema) -> FrameForm:
+    """How a frame of the schema's columns alone would have looked."""
+    places = [place for place, name in enumerate(form.schema.names) if name in schema]
+    if len(places) == len(form.schema.names):
+        return form
+    return replace(
+        form,
+        schema=pa.schema([form.schema.field(place) for place in places]),
+        dtypes=tuple(form.dtypes[place] for place in places) if form.dtypes else (),
+        looks=tuple(form.looks[place] for place in places) if form.looks else (),
+        header=None if form.header is None else form.header[places],
+    )
+
+
+def _checked_seed(seed: int) -> int:
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"a seed is a whole number from 0 to 2**63 - 1, not {seed!r}")
+    return seed

@@ -38,9 +38,13 @@ def test_a_large_table_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> Non
     assert choose_smoothing(*table(60, 6, 6), None, FAST, seed=0) == 0.0
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 3), (19, 3), (60, 1)])
-def test_too_little_to_hold_out_is_not_smoothed(rows: int, columns: int) -> None:
-    assert choose_smoothing(*table(rows, columns, 4), None, FAST, seed=0) == 0.0
+@pytest.mark.parametrize(("rows", "smoothing"), [(1, 0.5), (16, 0.25)])
+def test_too_few_rows_to_hold_some_out_are_smoothed(rows: int, smoothing: float) -> None:
+    assert choose_smoothing(*table(rows, 3, 4), None, FAST, seed=0) == smoothing
+
+
+def test_one_column_is_not_smoothed() -> None:
+    assert choose_smoothing(*table(60, 1, 4), None, FAST, seed=0) == 0.0
 
 
 @pytest.mark.parametrize("setting", [0.0, 0.2])

@@ -41,7 +41,7 @@ ROWS = Table(
         }
     )
 )
-FACTS = Facts(60, 0.0123, 40, 0.5, 0.01, 3, "0.1.0", 0.25, 0.125, (RuleFacts(3, 0.5, 0.5, 0.25, 0.25, 1.0),))
+FACTS = Facts(60, 0.0123, 40, 0.01, 3, "0.1.0", moved=0.125, rules=(RuleFacts(3, 0.5, 0.5, 0.25, 0.25, 1.0),))
 
 
 def a_model(seed: int = 0, components: int = 3) -> Model:

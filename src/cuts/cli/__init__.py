@@ -1,7 +1,8 @@
 """The command line: results on stdout, talk on stderr, `--format json` for machines.
 
 Exit codes: 0 ok, 1 the program, the data or a verification is at fault, 2 usage, 3 contradiction or target out of
-reach, 5 privacy refused. Each module holds the commands of one subject in its own `app`; nothing here imports torch.
+reach, 5 privacy refused, 130 interrupted. Each module holds the commands of one subject in its own `app`; nothing here
+imports torch.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ def main() -> None:
         if wants_json(sys.argv):
             print_json({"ok": False, "diagnostics": diagnostics.as_data(error.diagnostics, error.source)})
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:  # the reader of our output left
         sys.stderr.close()
         sys.exit(0)

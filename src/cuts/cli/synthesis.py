@@ -25,7 +25,8 @@ from cuts.data.exchange.files import save_blocks
 from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
 from cuts.text import render as diagnostics
-from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
+from cuts.text.columns import align
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usage_error
 from cuts.text.files import unwritable, write_text
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
@@ -96,14 +97,15 @@ def run(
     outcome = pipeline.verify(asked, model.codec.schema, Table(pa.concat_tables(kept)), values=values(set_))
     facts = {"output": str(target), "rows": written, **_facts(model)}
     if report is not None:
-        _write_report(report, outcome, facts)
+        _write_report(report, outcome, model, facts)
+        if not quiet:
+            say(f"{report} written")
         if not quiet:
             say(f"{report} written")
     if format is options.Format.json:
         print_json({"holds": holds(outcome), **facts, "verdicts": verdicts.as_data(outcome)})
     else:
-        if outcome:
-            print(verdicts.as_text(outcome), end="\n\n")
+        print(_told(outcome, model), end="")
         if written > sum(block.num_rows for block in kept):
             print(f"verdicts are of the first {counted(sum(b.num_rows for b in kept), 'row')}")
         print(f"{target}: {counted(written, 'row')}, {_summary(model)}")
@@ -138,6 +140,7 @@ def fit(
     if output.suffix != store.ENDING:
         raise usage_error("unknown-format", f"a model is a `{store.ENDING}` file", f"e.g. `-o {output.stem}.synth`")
     _check_places(output)
+    _check_place(output, data, program)
     settings = _settings(config, device, threads, preview)
     _, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
     store.save(model, output)
@@ -250,6 +253,22 @@ def _check_places(*paths: Path | None) -> None:
             raise unwritable(path, error) from None
 
 
+def _check_place(path: Path | None, *read: str | Path | None) -> None:
+    """Refuse before any training what could not be written after it, or would replace what is read."""
+    if path is None:
+        return
+    if not path.resolve().parent.is_dir():
+        raise usage_error("unwritable-file", f"there is no folder {path.parent} for {path.name}", "make it first")
+    if any(each is not None and path.exists() and path.resolve() == Path(each).resolve() for each in read):
+        raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")
+
+
+def interrupted() -> Diagnostic:
+    """Ctrl-C during the fit."""
+    title, help = "stopped before the fit was finished", "nothing was written; `--preview` fits faster"
+    return Diagnostic("interrupted", title, help=help, exit_code=130)
+
+
 def _keeping(blocks: Iterator[Table], kept: list[pa.Table]) -> Iterator[Table]:
     """The blocks, the first of them also kept."""
     rows = 0
@@ -273,11 +292,38 @@ def _summary(model: Model) -> str:
     )
 
 
-def _write_report(path: Path, outcome: tuple[Verdict, ...], facts: dict[str, Any]) -> None:
+def _told(outcome: tuple[Verdict, ...], model: Model) -> str:
+    """The verdicts, and what each row rule found and changed."""
+    if not outcome:
+        return ""
+    told = verdicts.as_text(outcome) + "\n\n"
+    if model.facts.rules:
+        cells = [
+            [
+                str(r.line),
+                _percent(r.real),
+                _percent(r.real_applicable),
+                _percent(r.before),
+                _percent(r.before_applicable),
+            ]
+            for r in model.facts.rules
+        ]
+        heads = ["rule", "real rows", "where it applies", "free model", "where it applies"]
+        told += f"Before the rules were put in place they held in\n{align(heads, cells, right=range(5))}\n\n"
+    if model.facts.moved:
+        told += f"Repair moved {model.facts.moved:.2f} cells of a row on average.\n\n"
+    return told
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _write_report(path: Path, outcome: tuple[Verdict, ...], model: Model, facts: dict[str, Any]) -> None:
     import json
 
     data = {"holds": holds(outcome), **facts, "verdicts": verdicts.as_data(outcome)}
     if path.suffix == ".json":
         write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     else:
-        write_text(path, verdicts.as_text(outcome) + "\n")
+        write_text(path, _told(outcome, model))

@@ -53,6 +53,8 @@ def as_numbers(values: pa.Array) -> pa.Array | None:
         numbers = values.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:
         return None
+    if pa.types.is_decimal(kind):  # Arrow's float of a decimal need not be the nearest one
+        numbers = pa.array(np.round(numbers.to_numpy(zero_copy_only=False), kind.scale), from_pandas=True)
     return pc.if_else(pc.is_nan(numbers), None, numbers)
 
 

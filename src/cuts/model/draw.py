@@ -90,7 +90,7 @@ def complete(source: Supply, codes: Codes, given: Mapping[str, Bools], *, seed: 
     for some, fixed in _alike(source, codes, given):
         held = _given_rules(source, fixed)
         for block in np.array_split(some, max(1, -(-len(some) * len(held) // MOST_CELLS))):
-            chance = _posterior(source, codes, given, block) * held
+            chance = _posterior(source, held, codes, given, block)
             able = chance.sum(1) > 0
             possible[block] = able
             block, chance = block[able], chance[able]
@@ -180,9 +180,9 @@ def _given_rules(source: Supply, fixed: Mapping[str, IntArray]) -> Floats:
     return held
 
 
-def _posterior(source: Supply, codes: Codes, given: Mapping[str, Bools], rows: IntArray) -> Floats:
-    """How likely each component is for each row, by its given cells, up to a factor a row: (rows, K)."""
-    total = np.tile(_log(source.prior), (len(rows), 1))
+def _posterior(source: Supply, held: Floats, codes: Codes, given: Mapping[str, Bools], rows: IntArray) -> Floats:
+    """How likely each component is for each row, by its given cells and the rules, up to a factor a row: (rows, K)."""
+    total = np.tile(_log(source.prior) + _log(held), (len(rows), 1))
     for name, is_given in given.items():
         here = is_given[rows]
         total[here] += _log(source.dists[name]).T[codes[name][rows[here]]]

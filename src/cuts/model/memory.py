@@ -31,8 +31,10 @@ def choose_smoothing(codes: Codes, codec: Codec, label: str | None, config: Conf
     rows = len(next(iter(codes.values())))
     if config.smoothing is not None:
         return config.smoothing
-    if rows > MOST_ROWS or rows < 20 or len(codes) < 2:
+    if rows > MOST_ROWS or len(codes) < 2:
         return 0.0
+    if rows < 20:  # too few to hold some out
+        return min(0.5, 1.0 / sqrt(rows))
     order = np.random.Generator(np.random.Philox(seed)).permutation(rows)
     held, kept = order[: rows // 5], order[rows // 5 :]
     fitted = {name: values[kept] for name, values in codes.items()}

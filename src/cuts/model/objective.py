@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -58,6 +59,10 @@ class Objective:
         self._others = tuple(name for name in self._sizes if name != label)
         self._one_way = {name: marginals.table((name,)) / self._rows for name in self._sizes}
         self._whole = self._view(self._others) if sum(self._sizes[n] for n in self._others) <= MOST_BINS else None
+        # Of a wide table not all triples with the label are counted, but the pairs are.
+        self._pairs_too = label is not None and not all(
+            marginals.covers((a, b, label)) for a, b in combinations(self._others, 2)
+        )
         self._kept: dict[tuple[str, int] | None, Target] = {}
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
@@ -83,6 +88,8 @@ class Objective:
             return _hellinger(found, target), _variation(found, target)
         label = mix[self._label]
         loss = error = X.new_zeros(())
+        if self._pairs_too:
+            loss = _hellinger(gram(X, mix.w), self._target(view, None, keep=keep))
         for value, scale in self._label_slices():
             target = self._target(view, (self._label, value), keep=keep)
             found = gram(X, mix.w * label[:, value])

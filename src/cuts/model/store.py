@@ -44,10 +44,10 @@ class Facts:
     rows: int  # fitted to, and drawn unless another number is asked for
     error: float  # mean total variation of the tables fitted to
     steps: int
-    cpu_seconds: float
     smoothing: float
     seed: int
     version: str
+    cpu_seconds: float = 0.0  # of the fit; times are not written: equal models are equal files
     shape_seconds: float = 0.0  # CPU, of putting the row rules in place
     moved: float = 0.0  # cells of a row that the row rules changed, on average
     rules: tuple[RuleFacts, ...] = ()
@@ -124,7 +124,7 @@ def _model_data(model: Model) -> dict[str, Any]:
         "program": model.program,
         "codec": codec_data(model.codec),
         "config": {name: value for name, value in asdict(model.config).items() if value is not None},
-        "facts": asdict(model.facts),
+        "facts": {name: value for name, value in asdict(model.facts).items() if not name.endswith("_seconds")},
     }
 
 
