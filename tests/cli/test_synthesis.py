@@ -185,6 +185,9 @@ def test_placeholders_and_other_tables_can_be_given(folder: Path) -> None:
         ("run p.cuts -o dir.csv", 2, "unwritable-file"),
         ("run p.cuts -o /proc/table.csv", 2, "unwritable-file"),
         ("run p.cuts --report nowhere/r.json", 2, "unwritable-file"),
+        ("run p.cuts -o people.csv", 2, "people.csv is read by this command"),
+        ("run p.cuts --report p.cuts", 2, "p.cuts is read by this command"),
+        ("run p.cuts --data ./people.csv -o people.csv", 2, "people.csv is read by this command"),
         ("run p.cuts --config nowhere.toml", 2, "unreadable-file"),
         ("run p.cuts --config wrong.toml", 2, "bad-config"),
         ("run p.cuts --config p.cuts", 2, "bad-config"),
@@ -325,6 +328,7 @@ def test_seed_rows_are_completed(model: Path, tmp_path: Path) -> None:
     assert all(cell for row in rows for cell in row.values())
     assert_rules_hold(rows)
     assert run([*words, "-n", "3"], tmp_path)[1] == 2
+    assert "given.csv is read by this command" in run([*words[:-1], "given.csv"], tmp_path)[0]
     (tmp_path / "given.csv").write_text("ward,age\neye,33\nsurgery,20\n")
     output, code = run([*words[:-1], "b.csv"], tmp_path)
     assert code == 3
@@ -354,7 +358,7 @@ def test_ctrl_c_stops_a_fit_with_a_message_and_leaves_no_file(tmp_path: Path, co
             break
     started.send_signal(signal.SIGINT)
     out, err = started.communicate(timeout=60)
-    assert started.returncode == 2
+    assert started.returncode == 130
     assert "error[interrupted]: stopped before the fit was finished" in err
     assert "Traceback" not in "".join(said) + err
     assert out == ""
@@ -376,7 +380,7 @@ def test_ctrl_c_while_rows_are_written_leaves_no_file(
     monkeypatch.setattr(draw, "CHUNK", 100)
     monkeypatch.setattr(draw, "draw", stopped)
     output, code = run(["cuts", "sample", str(model), "-n", "1000", "-o", "a.csv"], tmp_path)
-    assert code == 2
+    assert code == 130
     assert output.startswith("error[interrupted]: stopped before the rows were written\n")
     assert list(tmp_path.iterdir()) == []
 

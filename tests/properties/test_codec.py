@@ -57,7 +57,7 @@ def test_moments_are_those_of_the_decoded_values(decimals: int | None) -> None:
     schema = infer_schema(table, "t")
     (bins,) = fit_codec(table, schema).columns
     assert isinstance(bins, NumericBins)
-    assert bins.size <= 34 + 2 * 100  # beside the bins, the values above 1 % have their own
+    assert bins.size <= 34 + 2 * 100  # beside the bins, the values above 0.3 % have their own
     mean, square = bins.inside.moments()
     codes = np.arange(len(mean)).repeat(20_000)
     drawn = bins.inside.draw(codes, rng).reshape(len(mean), -1)

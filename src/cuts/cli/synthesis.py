@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from errno import EISDIR
@@ -20,7 +20,7 @@ from cuts.cli import options
 from cuts.cli.progress import watching
 from cuts.cli.shared import print_json, say, values
 from cuts.config import Config, read_config
-from cuts.count.sources import Rows
+from cuts.count.sources import FileRows, Rows
 from cuts.data.exchange.files import save_blocks
 from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
@@ -88,7 +88,8 @@ def run(
     check_writable(target)
     _check_places(target, report)
     settings = _settings(config, device, threads, preview)
-    source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
+    dialect = (delimiter, quote, encoding)
+    source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, dialect, (target, report))
     asked = pipeline.read_program(program)
     kept: list[pa.Table] = []
     with _stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
@@ -140,9 +141,9 @@ def fit(
     if output.suffix != store.ENDING:
         raise usage_error("unknown-format", f"a model is a `{store.ENDING}` file", f"e.g. `-o {output.stem}.synth`")
     _check_places(output)
-    _check_place(output, data, program)
     settings = _settings(config, device, threads, preview)
-    _, model = _fit(program, data, schema, label, set_, settings, seed, quiet, (delimiter, quote, encoding))
+    dialect = (delimiter, quote, encoding)
+    _, model = _fit(program, data, schema, label, set_, settings, seed, quiet, dialect, (output,))
     store.save(model, output)
     if format is options.Format.json:
         print_json({"output": str(output), **_facts(model)})
@@ -175,6 +176,7 @@ def sample(
 
     check_writable(output)
     _check_places(output)
+    _check_apart([output], [model, seed_rows])
     loaded = store.load(model)
     if seed_rows is not None and rows is not None:
         raise usage_error("bad-count", "give either `-n` or `--seed-rows`", "each seed row makes one row")
@@ -211,6 +213,7 @@ def _fit(
     seed: int,
     quiet: bool,
     dialect: tuple[str | None, str | None, str | None],
+    written: tuple[Path | None, ...],
 ) -> tuple[Rows, Model]:
     """The rows of a program and their model, once the program has no errors; its warnings are said."""
     from cuts import synthesis
@@ -219,6 +222,7 @@ def _fit(
     synthesis.check_supported(program)
     delimiter, quote, encoding = dialect
     rows = pipeline.find_rows(program, data, delimiter=delimiter, quote=quote, encoding=encoding)
+    _check_apart(written, (path, schema, rows.path if isinstance(rows, FileRows) else None))
     known = pipeline.schema_of(program, rows, schema=schema, label=label)
     filled = values(set_)
     found = pipeline.check(program, known, values=filled)
@@ -239,11 +243,11 @@ def _stoppable(until: str, help: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise usage_error("interrupted", f"stopped before {until}", help) from None
+        raise CutsError([Diagnostic("interrupted", f"stopped before {until}", help=help, exit_code=130)]) from None
 
 
 def _check_places(*paths: Path | None) -> None:
-    """Raise unless files can be written there: it is said before the work, not after it."""
+    """Refuse before any training what could not be written after it."""
     for path in filter(None, paths):
         try:
             if path.is_dir():
@@ -253,20 +257,12 @@ def _check_places(*paths: Path | None) -> None:
             raise unwritable(path, error) from None
 
 
-def _check_place(path: Path | None, *read: str | Path | None) -> None:
-    """Refuse before any training what could not be written after it, or would replace what is read."""
-    if path is None:
-        return
-    if not path.resolve().parent.is_dir():
-        raise usage_error("unwritable-file", f"there is no folder {path.parent} for {path.name}", "make it first")
-    if any(each is not None and path.exists() and path.resolve() == Path(each).resolve() for each in read):
-        raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")
-
-
-def interrupted() -> Diagnostic:
-    """Ctrl-C during the fit."""
-    title, help = "stopped before the fit was finished", "nothing was written; `--preview` fits faster"
-    return Diagnostic("interrupted", title, help=help, exit_code=130)
+def _check_apart(written: Sequence[Path | None], read: Sequence[str | Path | None]) -> None:
+    """Refuse to replace what is read."""
+    known = {Path(each).resolve() for each in read if each is not None}
+    for path in filter(None, written):
+        if path.exists() and path.resolve() in known:
+            raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")
 
 
 def _keeping(blocks: Iterator[Table], kept: list[pa.Table]) -> Iterator[Table]:

@@ -32,7 +32,8 @@ from cuts.data.lattice import after
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 
-SPIKE = 0.003  # share of rows from which a value has its own bin
+SPIKE = 0.003  # share of rows from which a value has its own bin,
+SPIKE_ROWS = 10  # if they are also more than these
 MOST_POINTS = 64  # distinct values a bin remembers one by one
 KNOTS = 33  # quantiles a bin remembers otherwise
 SHARED_BINS = 8  # bins the rarer categories share
@@ -92,7 +93,7 @@ def _quantile_edges(values: Floats, column: Numeric) -> tuple[float, ...]:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= column.bins:
         return tuple(float(v) for v in distinct)  # every value its own bin
-    spikes = distinct[counts > max(SPIKE * len(values), 1)]
+    spikes = distinct[counts > max(SPIKE * len(values), SPIKE_ROWS)]
     others = values[~np.isin(values, spikes)]
     shares = np.arange(1, column.bins) / column.bins
     through = np.quantile(others, shares, method="inverted_cdf").tolist() if len(others) else []

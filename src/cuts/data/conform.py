@@ -109,6 +109,11 @@ def _as_numbers(table: Table, column: Column) -> pa.Array | None:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     temporal = pa.types.is_temporal(values.type)
+    if isinstance(column, Temporal) and column.kind == "date" and pa.types.is_timestamp(values.type):
+        days = values.cast(pa.date32(), safe=False)  # pandas writes dates so
+        if pc.all(pc.equal(days.cast(values.type), values)).as_py() is False:
+            return None
+        values = days
     return None if temporal != isinstance(column, Temporal) else as_numbers(values)
 
 

@@ -83,6 +83,8 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
 
 
 def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
+    if pa.types.is_string_view(values.type):  # of which Arrow finds a missing value to be the empty text
+        values = values.cast(pa.string())
     distinct = sorted(str(v) for v in pc.unique(values).to_pylist() if v is not None)
     count = len(values) - values.null_count
     unique = len(distinct) == count and count >= ENOUGH_ROWS
