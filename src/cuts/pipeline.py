@@ -34,7 +34,7 @@ from cuts.logic.core import build_grid
 from cuts.logic.diagram import compile_rules
 from cuts.logic.feasible import check_rules, share
 from cuts.logic.reach import check_statistics
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, exit_code, has_errors, usage_error
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, exit_code, has_errors
 from cuts.text.files import read_text
 from cuts.text.source import Source
 
@@ -124,7 +124,8 @@ def with_label(schema: Schema, label: str) -> Schema:
     """The schema with another column to predict."""
     if label not in schema:
         help = did_you_mean(label, schema.names)
-        raise usage_error("unknown-column", f"there is no column `{label}` in `{schema.name}`", help)
+        title = f"there is no column `{label}` in `{schema.name}`"
+        raise CutsError([Diagnostic("unknown-column", title, help=help)])
     return replace(schema, label=label)
 
 

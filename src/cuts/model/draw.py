@@ -24,6 +24,7 @@ from cuts.model.mixture import Mixture
 from cuts.model.picking import picker
 
 CHUNK = 65_536  # rows
+LEAST = 1e-200  # probability of the rules from which a component can be drawn from
 MOST_CELLS = 4_000_000  # chances of components held at once for rows with given cells
 
 
@@ -50,8 +51,7 @@ def supply(mix: Mixture, rules: Diagram | None = None, atoms: Sequence[Atoms] = 
     if rules is None or not rules.parts:
         return Supply(prior, prior, dists, None, {})
     groups = {each.group: (each, group_chances(each, dists)) for each in atoms}
-    held = chances.probability(rules, _variables(dists, groups))
-    return Supply(prior, prior * held, dists, rules, groups)
+    return Supply(prior, prior * _held(rules, _variables(dists, groups)), dists, rules, groups)
 
 
 def chunks(rows: int) -> Iterator[tuple[int, int]]:
@@ -130,6 +130,12 @@ def _columns(
     return Drawn({name: codes[name] for name in source.dists}, values)
 
 
+def _held(rules: Diagram, dists: Mapping[Variable, Floats]) -> Floats:
+    """How likely the rules are in each component; what is too little to be divided again is nothing."""
+    held: Floats = chances.probability(rules, dists)
+    return np.where(held < LEAST, 0.0, held)
+
+
 def _variables(dists: Mapping[str, Floats], groups: Mapping[Group, tuple[Atoms, Floats]]) -> dict[Variable, Floats]:
     found: dict[Variable, Floats] = {group: table for group, (_, table) in groups.items()}
     found.update(dists)
@@ -176,8 +182,7 @@ def _given_rules(source: Supply, fixed: Mapping[str, IntArray]) -> Floats:
     """How likely the rules are in each component with the fixed columns as given, (K,)."""
     if source.rules is None:
         return np.ones(len(source.weights))
-    held: Floats = chances.probability(source.rules, _variables(_fixed(source, fixed), source.groups))
-    return held
+    return _held(source.rules, _variables(_fixed(source, fixed), source.groups))
 
 
 def _posterior(source: Supply, held: Floats, codes: Codes, given: Mapping[str, Bools], rows: IntArray) -> Floats:
