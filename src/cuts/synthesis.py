@@ -32,7 +32,7 @@ from cuts.lang.syntax import Program, Settings
 from cuts.logic.atoms import gather
 from cuts.logic.core import Cuts, find_cuts, grid_on
 from cuts.logic.diagram import compile_rules
-from cuts.model import draw, store
+from cuts.model import draw
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
 from cuts.model.fit import Progress, fit
@@ -97,19 +97,7 @@ def fit_model(
     if not spec.rules:
         return model
     watch.stage("putting the row rules in place")
-    typed = conform(sample, own)
-    plain = [rule for rule in spec.rules if not find_cuts([rule.pred], own).sums]  # the others act on the draw
-    shaped = shape(fitted.mixture, plain, grid_on(codec, cuts), Again(counts, label, config, seed, watch.fitted))
-    before = dict(zip(plain, shaped.before, strict=True))
-    after = dict(zip(plain, shaped.after, strict=True))
-    for rule in spec.rules:
-        if rule not in before:
-            before[rule] = _chances_of_sums(rule.pred, fitted.mixture, codec)
-            after[rule] = _chances_of_sums(rule.pred, shaped.mixture, codec)[0]
-    error = facts.error if shaped.error is None else shaped.error
-    found = tuple(_rule_facts(rule, before[rule], after[rule], typed) for rule in spec.rules)
-    facts = replace(facts, error=error, shape_seconds=shaped.cpu_seconds, moved=shaped.moved, rules=found)
-    return replace(model, mixture=shaped.mixture, facts=facts)
+    return _under_rules(model, spec.rules, Again(counts, label, config, seed, watch.fitted), sample)
 
 
 def sample_blocks(
@@ -157,11 +145,6 @@ def spec_of(model: Model) -> Spec:
     return bind(parse(model.program), model.codec.schema)
 
 
-def load_model(path: str) -> Model:
-    """The model in a file."""
-    return store.load(path)
-
-
 # --- parts of the steps
 
 
@@ -198,6 +181,29 @@ def _with_bins(schema: Schema, config: Config) -> Schema:
         else:
             columns.append(column)
     return replace(schema, columns=tuple(columns))
+
+
+def _under_rules(model: Model, rules: Sequence[RowRule], again: Again, sample: Table) -> Model:
+    """The model with the row rules in place; those with sums of columns act on the draw only."""
+    codec, free = model.codec, model.mixture
+    cuts = find_cuts([rule.pred for rule in rules], codec.schema)
+    plain = [rule for rule in rules if not find_cuts([rule.pred], codec.schema).sums]
+    shaped = shape(free, plain, grid_on(codec, cuts), again)
+    before = dict(zip(plain, shaped.before, strict=True))
+    after = dict(zip(plain, shaped.after, strict=True))
+    for rule in rules:
+        if rule not in before:
+            before[rule] = _chances_of_sums(rule.pred, free, codec)
+            after[rule] = _chances_of_sums(rule.pred, shaped.mixture, codec)[0]
+    typed = conform(sample, codec.schema)
+    facts = replace(
+        model.facts,
+        error=model.facts.error if shaped.error is None else shaped.error,
+        shape_seconds=shaped.cpu_seconds,
+        moved=shaped.moved,
+        rules=tuple(_rule_facts(rule, before[rule], after[rule], typed) for rule in rules),
+    )
+    return replace(model, mixture=shaped.mixture, facts=facts)
 
 
 def _rule_facts(rule: RowRule, before: tuple[float, float], after: float, sample: Table) -> RuleFacts:
