@@ -1,4 +1,4 @@
-"""Columns that sums tie together (`start <= end`), as combinations of concrete values.
+"""Columns that sums tie together (`start <= stop`), as combinations of concrete values.
 
 Each bin of such a column is stood for by some of its values; a combination of values decides every comparison of the
 columns exactly, on the values that will be written. Combinations no rule tells apart are one bin of the group.
