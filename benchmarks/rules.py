@@ -22,7 +22,7 @@ import pyarrow as pa
 from harness import Clock, alone, say, show, write_json
 from paper_tables import SETTINGS, Setting, load_table, predict
 
-from cuts import synthesis
+from cuts import sampling, synthesis
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config, read_config
 from cuts.count.sources import rows_of
@@ -101,9 +101,9 @@ def measure(
         clock = Clock()
         with clock.running():
             model = synthesis.fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
-        spec = synthesis.spec_of(model)
+        spec = sampling.spec_of(model)
         for sample in range(samples):
-            blocks = synthesis.sample_blocks(model, real.train.rows, seed=sample)
+            blocks = sampling.sample_blocks(model, real.train.rows, seed=sample)
             rows = Table(pa.concat_tables([block.arrow for block in blocks]))
             facts = {
                 "seed": seed,

@@ -24,7 +24,7 @@ import pyarrow as pa
 from harness import Clock, alone, peak, show, write_json
 from paper_tables import SETTINGS, PaperTable, Setting, bootstrap, leakage, load_table, score
 
-from cuts import synthesis
+from cuts import sampling, synthesis
 from cuts.config import Config, read_config
 from cuts.count.sources import rows_of
 from cuts.data.table import Table
@@ -100,7 +100,7 @@ def measure(data: Path, table: str, setting: Setting, config: Config, seeds: int
         for sample in range(samples):
             drawing = Clock()
             with drawing.running():
-                blocks = [block.arrow for block in synthesis.sample_blocks(model, real.train.rows, seed=sample)]
+                blocks = [block.arrow for block in sampling.sample_blocks(model, real.train.rows, seed=sample)]
             facts = {"seed": seed, "sample": sample, "fit_seconds": fitting.seconds, "draw_seconds": drawing.seconds}
             facts |= {"steps": model.facts.steps, "error": model.facts.error, "smoothing": model.facts.smoothing}
             drawn.append((facts, Table(pa.concat_tables(blocks))))

@@ -29,14 +29,14 @@ from cuts.lang.binder import bind_all, refused_schema
 from cuts.lang.parser import parse_source
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Spec
-from cuts.lang.syntax import Program
+from cuts.lang.syntax import Program, Settings
 from cuts.logic.core import build_grid
 from cuts.logic.diagram import compile_rules
 from cuts.logic.feasible import check_rules, share
 from cuts.logic.reach import check_statistics
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, exit_code, has_errors
+from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, exit_code, has_errors
 from cuts.text.files import read_text
-from cuts.text.source import Source
+from cuts.text.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +170,33 @@ def check(
 
 
 def verify(
-    program: Program, schema: Schema, table: Any, *, values: Mapping[str, str | float] | None = None
+    program: Program,
+    schema: Schema,
+    table: Any,
+    *,
+    values: Mapping[str, str | float] | None = None,
+    real: Any = None,
+    model: Mapping[int, Sequence[float]] | None = None,
 ) -> tuple[Verdict, ...]:
-    """A verdict for every command on a table or frame; raises when the program does not bind."""
+    """A verdict for every command on a table or frame; raises when the program does not bind.
+
+    Statistics of the `real` table or frame and of the `model` are told beside; see `assess.verify.verify`. What is
+    told of the real table is not private, so for a private program it is refused.
+    """
+    if real is not None:
+        check_shows_real(program)
     filled = fill(program, values or {})
     spec, found = bind_all(filled, schema)
     if spec is None:
         raise CutsError(found, program.source)
-    return verify_spec(spec, from_frame(table))
+    return verify_spec(spec, from_frame(table), real=None if real is None else from_frame(real), model=model)
+
+
+def check_shows_real(program: Program) -> None:
+    """Refuse to tell numbers of a private program's real table."""
+    private = next((command for command in program.commands if isinstance(command.body, Settings)), None)
+    if private is not None:
+        raise CutsError([reads_private_data(private.span)], program.source)
 
 
 def evaluate(
@@ -235,6 +254,18 @@ def unknown_data(program: Program) -> Diagnostic:
         "not found",
         did_you_mean(program.data, names)
         or f"give a table with `--data` or a schema with `--schema`; embedded are {', '.join(names)}",
+    )
+
+
+def reads_private_data(span: Span) -> Diagnostic:
+    """Numbers of the real table asked for beside a private program."""
+    return Diagnostic(
+        "reads-private-data",
+        "numbers of the real table are asked for, which is private",
+        span,
+        "a promise that covers all that is told of its rows",
+        "leave the real table (`--real`) out",
+        exit_code=USAGE,
     )
 
 

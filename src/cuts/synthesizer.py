@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from cuts import pipeline, synthesis
+from cuts import pipeline, sampling, synthesis
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config, config_from
@@ -94,16 +94,16 @@ class Synthesizer:
         if seed_rows is not None:
             if n is not None:
                 raise ValueError("give either `n` or `seed_rows`: each of the seed rows makes one row")
-            made = synthesis.complete_rows(self.model_, from_frame(seed_rows), where=where, seed=chosen)
+            made = sampling.complete_rows(self.model_, from_frame(seed_rows), where=where, seed=chosen)
         else:
-            blocks = synthesis.sample_blocks(self.model_, n, where=where, seed=chosen, workers=workers)
+            blocks = sampling.sample_blocks(self.model_, n, where=where, seed=chosen, workers=workers)
             made = Table(pa.concat_tables([block.arrow for block in blocks]))
         return made.arrow if self.form_ is None else give(made, self.form_)
 
     def verify(self, table: Any) -> tuple[Verdict, ...]:
         """A verdict for every command of the program on a table or frame."""
         self._check_fitted()
-        return verify_spec(synthesis.spec_of(self.model_), from_frame(table))
+        return verify_spec(sampling.spec_of(self.model_), from_frame(table))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a `.synth` file."""

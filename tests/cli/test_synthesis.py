@@ -136,8 +136,22 @@ def test_run_as_json_and_as_a_report(folder: Path) -> None:
     assert "1 hold, 0 fail" in (folder / "r.txt").read_text()
 
 
-def test_a_statistic_is_measured_and_its_failure_is_the_exit_code(folder: Path) -> None:
-    (folder / "mean.cuts").write_text(RULES.replace("END;", "    ENFORCE: E[age] == 20 WITHIN 1;\nEND;"))
+def test_a_statistic_is_made_to_hold_and_told_with_all_its_numbers(folder: Path) -> None:
+    (folder / "mean.cuts").write_text(RULES.replace("END;", "    ENFORCE: E[age] == 40 WITHIN 1;\nEND;"))
+    output, _, code = apart("run mean.cuts -o a.csv --config fast.toml", folder)
+    rows = rows_in(folder / "a.csv")
+    assert (code, len(rows)) == (0, 120)
+    assert "2 hold, 0 fail" in output
+    assert "real" in output
+    assert "fresh draw" in output
+    assert "The rows were chosen from 480 drawn ones" in output
+    assert_rules_hold(rows)
+    assert abs(sum(int(row["age"]) for row in rows) / 120 - 40) <= 1
+
+
+def test_a_statistic_that_is_not_met_is_the_exit_code(folder: Path) -> None:
+    # With a weight of next to nothing the mean stays where it was.
+    (folder / "mean.cuts").write_text(RULES.replace("END;", "    ENFORCE: PARAM 1e-12: E[age] == 20 WITHIN 1;\nEND;"))
     output, _, code = apart("run mean.cuts -o a.csv --config fast.toml", folder)
     assert code == 1
     assert "1 hold, 1 fail" in output

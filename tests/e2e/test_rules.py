@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cuts import synthesis
+from cuts import sampling, synthesis
 from cuts.assess.verify import verify
 from cuts.config import Config
 from cuts.count.sources import rows_of
@@ -54,7 +54,7 @@ def fitted(commands: str, table: Table, config: Config = QUICK) -> tuple[Model, 
 
 def violations(model: Model, made: Table) -> list[int]:
     """For every rule, how many rows a database finds to violate it."""
-    spec = synthesis.spec_of(model)
+    spec = sampling.spec_of(model)
     database = duckdb.connect()
     database.register("made", made.arrow)
     return [
@@ -85,26 +85,26 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_rules_hold_in_every_row_by_two_readings(name: str) -> None:
     model, _ = fitted(PROGRAMS[name], people())
-    made = Table(pa.concat_tables([block.arrow for block in synthesis.sample_blocks(model, 1000, seed=3)]))
+    made = Table(pa.concat_tables([block.arrow for block in sampling.sample_blocks(model, 1000, seed=3)]))
     assert made.rows == 1000
-    assert all(verdict.holds for verdict in verify(synthesis.spec_of(model), made))
-    assert violations(model, made) == [0] * len(synthesis.spec_of(model).rules)
+    assert all(verdict.holds for verdict in verify(sampling.spec_of(model), made))
+    assert violations(model, made) == [0] * len(sampling.spec_of(model).rules)
 
 
 @pytest.mark.parametrize("name", ["implication", "all"])
 @pytest.mark.parametrize("where", ["age > 50", "kind == a AND bonus > 0.3", "finish >= begin + 30"])
 def test_conditions_compose_with_the_rules(name: str, where: str) -> None:
     model, schema = fitted(PROGRAMS[name], people())
-    made = Table(pa.concat_tables([b.arrow for b in synthesis.sample_blocks(model, 500, where=where, seed=1)]))
+    made = Table(pa.concat_tables([b.arrow for b in sampling.sample_blocks(model, 500, where=where, seed=1)]))
     asked = bind(parse(f"SYNTHESIZE: people; ENFORCE: {where}; END;"), schema)
     assert made.rows == 500
-    assert all(verdict.holds for spec in (synthesis.spec_of(model), asked) for verdict in verify(spec, made))
+    assert all(verdict.holds for spec in (sampling.spec_of(model), asked) for verdict in verify(spec, made))
 
 
 def test_repair_keeps_what_the_rules_do_not_touch() -> None:
     table = people(4000)
     model, _ = fitted("ENFORCE: kind == a IMPLIES age > 40;", table, Config(steps=200, components=150))
-    made = Table(pa.concat_tables([block.arrow for block in synthesis.sample_blocks(model, 4000)]))
+    made = Table(pa.concat_tables([block.arrow for block in sampling.sample_blocks(model, 4000)]))
     for name in ("paid", "kind"):
         real = {v["values"]: v["counts"] / 4000 for v in table.column(name).value_counts().to_pylist()}
         ours = {v["values"]: v["counts"] / 4000 for v in made.column(name).value_counts().to_pylist()}
@@ -121,8 +121,8 @@ def test_condition_is_the_original_distribution_given_the_rule() -> None:
     config = Config(steps=200, components=150)
     plain, _ = fitted("", table, config)
     given, _ = fitted("ENFORCE: kind == a WITH mode=condition;", table, config)
-    wanted = Table(pa.concat_tables([b.arrow for b in synthesis.sample_blocks(plain, 4000, where="kind == a")]))
-    made = Table(pa.concat_tables([block.arrow for block in synthesis.sample_blocks(given, 4000)]))
+    wanted = Table(pa.concat_tables([b.arrow for b in sampling.sample_blocks(plain, 4000, where="kind == a")]))
+    made = Table(pa.concat_tables([block.arrow for block in sampling.sample_blocks(given, 4000)]))
     assert wanted.arrow.equals(made.arrow)
 
 
@@ -135,7 +135,7 @@ def test_sixty_rules_over_twenty_columns() -> None:
     rules = " ".join(f"ENFORCE: c{a} == u IMPLIES c{b} != w;" for a, b in chosen)
     schema = infer_schema(table, "letters")
     model = synthesis.fit_model(parse(f"SYNTHESIZE: letters; {rules} END;"), schema, rows_of(table), config=QUICK)
-    made = Table(pa.concat_tables([block.arrow for block in synthesis.sample_blocks(model, 500)]))
+    made = Table(pa.concat_tables([block.arrow for block in sampling.sample_blocks(model, 500)]))
     assert violations(model, made) == [0] * 60
 
 
@@ -143,5 +143,5 @@ def test_the_neural_backbone_keeps_rules_too() -> None:
     config = Config(backbone="neural", steps=30, batch=200)
     for mode in ("repair", "condition"):
         model, _ = fitted(f"ENFORCE: kind == a IMPLIES age > 40 WITH mode={mode};", people(), config)
-        made = Table(pa.concat_tables([block.arrow for block in synthesis.sample_blocks(model, 500)]))
+        made = Table(pa.concat_tables([block.arrow for block in sampling.sample_blocks(model, 500)]))
         assert violations(model, made) == [0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import isfinite, isnan
+from math import floor, isfinite, isnan, log10
 from typing import Any
 
 from cuts.assess.verify import Fact, Rows, Verdict
@@ -12,20 +12,23 @@ from cuts.lang.printer import number, short
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
-_WORDS = {True: "holds", False: "FAILS", None: "-"}
+_NONE = "-"
+_WORDS = {True: "holds", False: "FAILS", None: _NONE}
 
 
 def as_text(verdicts: Sequence[Verdict]) -> str:
-    """A line a command with its numbers, then the rows that break a rule, then the sum."""
+    """A line a command, then a line a statistic, then the rows that break a rule, then the sum."""
     table = align(
         ["line", "verdict", "measured", "command"],
         [[str(v.line), _WORDS[v.holds], _measured(v), v.title] for v in verdicts],
         right=[0],
     )
+    statistics = _statistics(verdicts)
     examples = [line for verdict in verdicts for line in _examples(verdict)]
     counts = [sum(v.holds is outcome for v in verdicts) for outcome in (True, False, None)]
     sum_up = f"{counts[0]} hold, {counts[1]} fail" + (f", {counts[2]} not decided by a table" if counts[2] else "")
-    return "\n".join([table, *(["", *examples] if examples else []), "", sum_up])
+    parts = [table, statistics, "\n".join(examples), sum_up]
+    return "\n\n".join(part for part in parts if part)
 
 
 def as_data(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
@@ -64,6 +67,54 @@ def _fact(fact: Fact) -> str:
         return f"{lead}{short(fact.value)}"
     slack = f" within {short(fact.tolerance)}" if fact.tolerance else ""
     return f"{lead}{short(fact.value)}, wanted {fact.op} {short(fact.target)}{slack}"
+
+
+def _statistics(verdicts: Sequence[Verdict]) -> str:
+    """A line a statistic: what it is in each table known, what is wanted, and where a fresh draw would lie."""
+    told = [(verdict.line, fact) for verdict in verdicts for fact in verdict.facts]
+    if not told:
+        return ""
+    facts = [fact for _, fact in told]
+    columns = [
+        ("line", [str(line) for line, _ in told]),
+        ("statistic", [fact.statistic for fact in facts]),
+        ("real", [_number(fact.real) for fact in facts]),
+        ("model", [_number(fact.model) for fact in facts]),
+        ("table", [_number(_in_table(fact)) for fact in facts]),
+        ("target", [_target(fact) for fact in facts]),
+        ("tolerance", [_number(fact.tolerance) for fact in facts]),
+        ("fresh draw", [_range(fact.interval) for fact in facts]),
+    ]
+    unknown = {"real", "model", "fresh draw"}  # if nothing is known there
+    shown = [(head, cells) for head, cells in columns if head not in unknown or set(cells) != {_NONE}]
+    heads = [head for head, _ in shown]
+    right = [place for place, head in enumerate(heads) if head not in ("statistic", "fresh draw")]
+    return align(heads, list(zip(*(cells for _, cells in shown), strict=True)), right=right)
+
+
+def _in_table(fact: Fact) -> float:
+    return fact.value - fact.target if fact.gap and fact.target is not None else fact.value
+
+
+def _number(value: float | None) -> str:
+    return _NONE if value is None else short(value)
+
+
+def _target(fact: Fact) -> str:
+    if fact.target is None:
+        return _NONE
+    return f"{'' if fact.op == '==' else f'{fact.op} '}{short(0.0 if fact.gap else fact.target)}"
+
+
+def _range(interval: tuple[float, float] | None) -> str:
+    """Both ends, to two digits of what lies between them."""
+    if interval is None:
+        return _NONE
+    low, high = interval
+    if not high > low:
+        return f"{short(low)} .. {short(high)}"
+    decimals = 1 - floor(log10(high - low))
+    return f"{number(round(low, decimals))} .. {number(round(high, decimals))}"
 
 
 def _examples(verdict: Verdict) -> list[str]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, assert_never
 
 import numpy as np
 
+from cuts.assess.bootstrap import intervals
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.lang.compared import Compared, compared
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -49,7 +52,12 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One comparison of a goal, or one number without a target."""
+    """One comparison of a goal, or one number without a target.
+
+    Where the target is a statistic of the table too, the fact is a `gap`: then `statistic`, `interval`, `real` and
+    `model` are about `value - target`. `interval` is where a fresh draw of as many rows would lie
+    (`assess/bootstrap.py`), `real` the number in the real table, `model` the one in the model.
+    """
 
     value: float
     target: float | None
@@ -57,6 +65,11 @@ class Fact:
     tolerance: float | None
     holds: bool | None
     about: str = ""
+    interval: tuple[float, float] | None = None
+    real: float | None = None
+    model: float | None = None
+    gap: bool = False
+    statistic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +87,26 @@ class Verdict:
     note: str = ""
 
 
-def verify(spec: Spec, table: Table) -> tuple[Verdict, ...]:
-    """A verdict for every command, decided on the table's values as written."""
+def verify(
+    spec: Spec,
+    table: Table,
+    *,
+    real: Table | None = None,
+    model: Mapping[int, Sequence[float]] | None = None,
+    interval: bool = True,
+) -> tuple[Verdict, ...]:
+    """A verdict for every command, decided on the table's values as written.
+
+    Statistics of `real`, the real table, and of the `model` are told beside; the latter by a command's number, one
+    value for each of its facts (`lang/compared.py`). A private program's real table must stay out of what is told:
+    `real` is then a ValueError. Without `interval` no row is drawn again.
+    """
+    if real is not None and spec.privacy is not None:
+        raise ValueError("the real table of a private program is never shown")
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
-    return tuple(_verdict(command, typed, table, spec) for command in spec.commands)
+    facts = _facts(spec, typed, real, model or {}, interval)
+    return tuple(_verdict(command, typed, table, spec, facts) for command in spec.commands)
 
 
 def holds(verdicts: tuple[Verdict, ...]) -> bool:
@@ -100,21 +128,55 @@ def _needed(command: Bound) -> frozenset[str]:
             assert_never(command)
 
 
-def _verdict(command: Bound, table: Table, written: Table, spec: Spec) -> Verdict:
+def _facts(
+    spec: Spec, table: Table, real: Table | None, model: Mapping[int, Sequence[float]], interval: bool
+) -> dict[int, tuple[Fact, ...]]:
+    """The facts of every TABLE command, by its number."""
+    numbers = compared(spec)
+    quantities = [one.measured for wanted in numbers.values() for one in wanted]
+    rows = None if real is None else conform(real, spec.schema, frozenset().union(*map(columns_of, quantities)))
+    drawn = iter(intervals(quantities, table, spec.schema) if interval else [None] * len(quantities))
+    facts: dict[int, tuple[Fact, ...]] = {}
+    for number, wanted in numbers.items():
+        known = model.get(number, [None] * len(wanted))
+        facts[number] = tuple(
+            replace(
+                _fact(one, table, spec.schema),
+                interval=next(drawn),
+                real=None if rows is None else exact.value(one.measured, rows, spec.schema),
+                model=modelled,
+            )
+            for one, modelled in zip(wanted, known, strict=True)
+        )
+    return facts
+
+
+def _fact(one: Compared, table: Table, schema: Schema) -> Fact:
+    """A number of the table beside its target, if it has one."""
+    value = exact.value(one.value, table, schema)
+    if one.target is None or one.op is None or one.tolerance is None:
+        return Fact(value, None, None, None, None, statistic=one.text)
+    target = exact.value(one.target, table, schema)
+    held = _within(value, one.op, target, one.tolerance)
+    return Fact(value, target, one.op, one.tolerance, held, one.about, gap=one.is_gap, statistic=one.text)
+
+
+def _verdict(
+    command: Bound, table: Table, written: Table, spec: Spec, known: Mapping[int, tuple[Fact, ...]]
+) -> Verdict:
     """The verdict on a conformed table; `written` is the same as it came, for examples."""
     origin = command.origin
     held: bool | None = None
     rows: Rows | None = None
-    facts: tuple[Fact, ...] = ()
+    facts = known.get(origin.number, ())
     note = ""
     match command:
         case RowRule():
             rows = _rows(command, table, None if spec.privacy is not None else written)
             held = rows.satisfied == rows.total
         case TableGoal(goal):
-            held, facts = _goal(goal, table, spec.schema)
-        case TableAim(direction, value):
-            facts = (Fact(exact.value(value, table, spec.schema), None, None, None, None),)
+            held = _met(goal, iter(facts))
+        case TableAim(direction):
             note = f"{direction.lower()}d: no target to meet"
         case ModelGoal() | ModelAim():
             note = "needs classifiers trained on the table"
@@ -140,26 +202,17 @@ def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:
     )
 
 
-def _goal(goal: Goal, table: Table, schema: Schema) -> tuple[bool, tuple[Fact, ...]]:
+def _met(goal: Goal, facts: Iterator[Fact]) -> bool:
+    """Whether a goal is met; takes the facts of its comparisons, which come in order."""
     match goal:
-        case Relation(left, op, right, tolerance):
-            value, target = exact.value(left, table, schema), exact.value(right, table, schema)
-            held = _within(value, op, target, tolerance)
-            return held, (Fact(value, target, op, tolerance, held),)
-        case Spread(column, shares, rest, given, tolerance):
-            rows = np.ones(table.rows, dtype=np.bool_) if given is None else exact.mask(given, table)
-            targets = [*shares, *((("*", 1.0 - sum(share for _, share in shares)),) if rest else ())]
-            known = [exact.share(column, category, rows, table) for category, _ in shares]
-            values = [*known, *((1.0 - sum(known),) if rest else ())]
-            facts = tuple(
-                Fact(value, target, "==", tolerance, _within(value, "==", target, tolerance), f"{column} {category}")
-                for (category, target), value in zip(targets, values, strict=True)
-            )
-            return all(fact.holds for fact in facts), facts
+        case Relation():
+            return next(facts).holds is True
+        case Spread(_, shares, rest):
+            near = [next(facts).holds is True for _ in range(len(shares) + rest)]
+            return all(near)
         case AllOf(parts) | AnyOf(parts):
-            outcomes = [_goal(part, table, schema) for part in parts]
-            joined = all if isinstance(goal, AllOf) else any
-            return joined(held for held, _ in outcomes), tuple(fact for _, facts in outcomes for fact in facts)
+            met = [_met(part, facts) for part in parts]
+            return all(met) if isinstance(goal, AllOf) else any(met)
         case _:
             assert_never(goal)
 

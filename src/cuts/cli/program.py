@@ -121,6 +121,10 @@ def explain(
 def verify(
     program: ProgramPath,
     table: TableArgument,
+    real: Annotated[
+        str | None,
+        typer.Option("--real", metavar="TABLE", help="The real table, to print its values beside.", show_default=False),
+    ] = None,
     schema: SchemaOption = None,
     set_: SetOption = None,
     delimiter: DelimiterOption = None,
@@ -133,9 +137,12 @@ def verify(
     Example: cuts verify fair.cuts synthetic.csv
     """
     parsed = pipeline.read_program(program)
+    if real is not None:
+        pipeline.check_shows_real(parsed)  # before it is opened
     rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    beside = None if real is None else pipeline.open_table(real, delimiter=delimiter, quote=quote, encoding=encoding)
     known = pipeline.find_schema(parsed, schema=schema, table=rows)
-    outcome = pipeline.verify(parsed, known, rows, values=values(set_))
+    outcome = pipeline.verify(parsed, known, rows, values=values(set_), real=beside)
     if format is Format.json:
         print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})
     else:

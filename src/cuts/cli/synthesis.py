@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from errno import EISDIR
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -14,9 +14,9 @@ import pyarrow as pa
 import typer
 
 from cuts import pipeline
-from cuts.assess import render as verdicts
-from cuts.assess.verify import Verdict, holds
+from cuts.assess.verify import holds
 from cuts.cli import options
+from cuts.cli.made import Made, as_data, as_text, fit_facts, summary, with_model, write_report
 from cuts.cli.progress import watching
 from cuts.cli.shared import print_json, say, values
 from cuts.config import Config, read_config
@@ -25,11 +25,11 @@ from cuts.data.exchange.files import save_blocks
 from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
 from cuts.text import render as diagnostics
-from cuts.text.columns import align
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usage_error
-from cuts.text.files import unwritable, write_text
+from cuts.text.files import unwritable
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
+    from cuts.model.calibrate import Calibration
     from cuts.model.store import Model
 
 MOST_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
@@ -82,34 +82,34 @@ def run(
 
     Example: cuts run fair.cuts -n 10000 -o synthetic.csv
     """
-    from cuts import synthesis
+    from cuts import sampling
 
     target = output or Path(f"{program.stem}_synthetic.csv")
     check_writable(target)
     _check_places(target, report)
     settings = _settings(config, device, threads, preview)
     dialect = (delimiter, quote, encoding)
-    source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, dialect, (target, report))
+    source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, dialect, (target, report), rows)
     asked = pipeline.read_program(program)
     kept: list[pa.Table] = []
+    chosen: list[Calibration] = []
     with _stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
-        blocks = _keeping(synthesis.sample_blocks(model, rows, seed=seed), kept)
+        blocks = _keeping(sampling.sample_blocks(model, rows, seed=seed, chosen=chosen.append), kept)
         written = save_blocks(blocks, target, source.form)
-    outcome = pipeline.verify(asked, model.codec.schema, Table(pa.concat_tables(kept)), values=values(set_))
-    facts = {"output": str(target), "rows": written, **_facts(model)}
+    table = Table(pa.concat_tables(kept))
+    outcome = with_model(pipeline.verify(asked, model.codec.schema, table, values=values(set_)), model)
+    made = Made(str(target), written, model, outcome, chosen[0] if chosen else None)
     if report is not None:
-        _write_report(report, outcome, model, facts)
-        if not quiet:
-            say(f"{report} written")
+        write_report(report, made)
         if not quiet:
             say(f"{report} written")
     if format is options.Format.json:
-        print_json({"holds": holds(outcome), **facts, "verdicts": verdicts.as_data(outcome)})
+        print_json(as_data(made))
     else:
-        print(_told(outcome, model), end="")
+        print(as_text(made), end="")
         if written > sum(block.num_rows for block in kept):
             print(f"verdicts are of the first {counted(sum(b.num_rows for b in kept), 'row')}")
-        print(f"{target}: {counted(written, 'row')}, {_summary(model)}")
+        print(f"{target}: {counted(written, 'row')}, {summary(model)}")
     raise typer.Exit(0 if holds(outcome) else 1)
 
 
@@ -146,9 +146,9 @@ def fit(
     _, model = _fit(program, data, schema, label, set_, settings, seed, quiet, dialect, (output,))
     store.save(model, output)
     if format is options.Format.json:
-        print_json({"output": str(output), **_facts(model)})
+        print_json({"output": str(output), **fit_facts(model)})
     else:
-        print(f"{output}: {_summary(model)}")
+        print(f"{output}: {summary(model)}")
 
 
 @app.command()
@@ -171,7 +171,7 @@ def sample(
 
     Example: cuts sample fair.synth -n 1000 -o old.csv --where "age > 60 AND sex == Female"
     """
-    from cuts import synthesis
+    from cuts import sampling
     from cuts.model import store
 
     check_writable(output)
@@ -183,9 +183,9 @@ def sample(
     with _stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
         if seed_rows is not None:
             given = pipeline.open_table(seed_rows)
-            blocks = iter([synthesis.complete_rows(loaded, given, where=where, seed=seed)])
+            blocks = iter([sampling.complete_rows(loaded, given, where=where, seed=seed)])
         else:
-            blocks = synthesis.sample_blocks(loaded, rows, where=where, seed=seed, workers=workers)
+            blocks = sampling.sample_blocks(loaded, rows, where=where, seed=seed, workers=workers)
         written = save_blocks(blocks, output)
     if format is options.Format.json:
         print_json({"output": str(output), "rows": written})
@@ -214,6 +214,7 @@ def _fit(
     quiet: bool,
     dialect: tuple[str | None, str | None, str | None],
     written: tuple[Path | None, ...],
+    draw: int | None = None,
 ) -> tuple[Rows, Model]:
     """The rows of a program and their model, once the program has no errors; its warnings are said."""
     from cuts import synthesis
@@ -233,7 +234,9 @@ def _fit(
         say(diagnostics.as_text(warnings, program.source))
     faster = "nothing was written; `--preview` fits faster"
     with _stoppable("the fit was finished", faster), watching(quiet) as watch:
-        model = synthesis.fit_model(program, known, rows, config=settings, seed=seed, values=filled, watch=watch)
+        model = synthesis.fit_model(
+            program, known, rows, config=settings, seed=seed, values=filled, draw=draw, watch=watch
+        )
     return rows, model
 
 
@@ -273,53 +276,3 @@ def _keeping(blocks: Iterator[Table], kept: list[pa.Table]) -> Iterator[Table]:
             kept.append(block.arrow)
         rows += block.rows
         yield block
-
-
-def _facts(model: Model) -> dict[str, Any]:
-    facts = asdict(model.facts)
-    return {"fit": {**facts, "components": model.mixture.components, "backbone": model.config.backbone}}
-
-
-def _summary(model: Model) -> str:
-    facts = model.facts
-    return (
-        f"{counted(model.mixture.components, 'component')} fitted to {counted(facts.rows, 'row')} "
-        f"in {counted(facts.steps, 'step')}, error {facts.error:.4f}"
-    )
-
-
-def _told(outcome: tuple[Verdict, ...], model: Model) -> str:
-    """The verdicts, and what each row rule found and changed."""
-    if not outcome:
-        return ""
-    told = verdicts.as_text(outcome) + "\n\n"
-    if model.facts.rules:
-        cells = [
-            [
-                str(r.line),
-                _percent(r.real),
-                _percent(r.real_applicable),
-                _percent(r.before),
-                _percent(r.before_applicable),
-            ]
-            for r in model.facts.rules
-        ]
-        heads = ["rule", "real rows", "where it applies", "free model", "where it applies"]
-        told += f"Before the rules were put in place they held in\n{align(heads, cells, right=range(5))}\n\n"
-    if model.facts.moved:
-        told += f"Repair moved {model.facts.moved:.2f} cells of a row on average.\n\n"
-    return told
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
-
-
-def _write_report(path: Path, outcome: tuple[Verdict, ...], model: Model, facts: dict[str, Any]) -> None:
-    import json
-
-    data = {"holds": holds(outcome), **facts, "verdicts": verdicts.as_data(outcome)}
-    if path.suffix == ".json":
-        write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-    else:
-        write_text(path, _told(outcome, model))

@@ -127,6 +127,15 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
     return Table(pa.table({name: arrays[name] for name in codec.schema.names}))
 
 
+def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Table:
+    """The table with fresh identifiers, those after the `first` ones."""
+    made = table.arrow
+    for place, column in enumerate(codec.schema):
+        if isinstance(column, Identifier):
+            made = made.set_column(place, column.name, make_identifiers(column, table.rows, seed, first))
+    return Table(made)
+
+
 def follow(determinant: pa.Array, known: dict[str, str | float | None], column: Modelled) -> pa.Array:
     """The derived value of each value of the determinant; what was never seen together is missing."""
     keys = determinant if pa.types.is_string(determinant.type) else as_numbers(determinant)

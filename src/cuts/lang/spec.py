@@ -350,6 +350,23 @@ def columns_of(node: Pred | Quantity | Goal) -> frozenset[str]:
             assert_never(node)
 
 
+def shares_of(goal: Spread) -> tuple[tuple[str, Relation], ...]:
+    """The shares a distribution asks for, each as a comparison of its own; that of all other values is called `*`."""
+    named = frozenset(category for category, _ in goal.shares)
+    wanted: list[tuple[str, float, Pred]] = [
+        (category, share, InSet(goal.column, frozenset({category}))) for category, share in goal.shares
+    ]
+    if goal.rest:
+        left = 1.0 - sum(share for _, share in goal.shares)
+        wanted.append(("*", left, InSet(goal.column, named, negated=True)))
+    present = Not(Missing(goal.column))
+    given = present if goal.given is None else And((goal.given, present))
+    return tuple(
+        (category, Relation(Statistic("P", (pred,), given), "==", Const(share), goal.tolerance))
+        for category, share, pred in wanted
+    )
+
+
 def statistics_of(node: Quantity | Goal) -> Iterator[Statistic]:
     """The statistics a node is made of, left to right."""
     match node:

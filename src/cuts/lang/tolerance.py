@@ -14,6 +14,7 @@ RANGE_TOLERANCE = 0.005  # of a column's range
 NATS_TOLERANCE = 0.01
 ROWS_TOLERANCE = 0.5
 GAP_TOLERANCE = 0.01  # between groups, of a fairness measure
+ONE = Const(1.0)  # the term whose weight is a sum's constant part
 
 
 def default_tolerance(left: Quantity, op: CompareOp, right: Quantity, schema: Schema) -> float:
@@ -24,36 +25,37 @@ def default_tolerance(left: Quantity, op: CompareOp, right: Quantity, schema: Sc
     """
     if op != "==":
         return 0.0
-    weights = _weights(Apply("-", (left, right)))
-    if weights is None:
+    terms = weighted_sum(Apply("-", (left, right)))
+    if any(isinstance(term, Apply) and any(statistics_of(term)) for term in terms):
         return SHARE_TOLERANCE
+    weights = {term: weight for term, weight in terms.items() if isinstance(term, Statistic)}
     return max((abs(weight) * _unit_tolerance(stat, schema) for stat, weight in weights.items()), default=0.0)
 
 
-def _weights(value: Quantity) -> dict[Statistic, float] | None:
-    """The statistics in a weighted sum, or nothing when it is no such sum."""
+def weighted_sum(value: Quantity) -> dict[Quantity, float]:
+    """The terms of a sum and their weights: columns, statistics, whatever is no sum; numbers are counted as `ONE`.
+
+    >>> weighted_sum(Apply("-", (Apply("*", (Const(2.0), ColumnValue("age"))), Const(3.0))))
+    {ColumnValue(column='age'): 2.0, Const(value=1.0): -3.0}
+    """
     match value:
-        case Const():
-            return {}
-        case Statistic():
-            return {value: 1.0}
+        case Const(number):
+            return {ONE: number}
         case Apply("negate", (inner,)):
-            return _times(_weights(inner), -1.0)
+            return _times(weighted_sum(inner), -1.0)
         case Apply("+" | "-" as op, (left, right)):
-            one, other = _weights(left), _times(_weights(right), 1.0 if op == "+" else -1.0)
-            if one is None or other is None:
-                return None
-            return {stat: one.get(stat, 0.0) + other.get(stat, 0.0) for stat in {**one, **other}}
+            one, other = weighted_sum(left), _times(weighted_sum(right), 1.0 if op == "+" else -1.0)
+            return {term: one.get(term, 0.0) + other.get(term, 0.0) for term in {**one, **other}}
         case Apply("*", (Const(by), inner)) | Apply("*", (inner, Const(by))):
-            return _times(_weights(inner), by)
+            return _times(weighted_sum(inner), by)
         case Apply("/", (inner, Const(by))) if by != 0:
-            return _times(_weights(inner), 1 / by)
+            return _times(weighted_sum(inner), 1 / by)
         case _:
-            return {} if not any(statistics_of(value)) else None
+            return {value: 1.0}
 
 
-def _times(weights: dict[Statistic, float] | None, by: float) -> dict[Statistic, float] | None:
-    return None if weights is None else {stat: weight * by for stat, weight in weights.items()}
+def _times(weights: dict[Quantity, float], by: float) -> dict[Quantity, float]:
+    return {term: weight * by for term, weight in weights.items()}
 
 
 def _unit_tolerance(stat: Statistic, schema: Schema) -> float:

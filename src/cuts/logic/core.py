@@ -186,25 +186,25 @@ def leaves(formula: Formula) -> Iterator[Leaf]:
 
 def comparisons(pred: Pred) -> Iterator[LinearCompare]:
     """The comparisons of numbers in a predicate."""
-    return (leaf for leaf in _tests(pred) if isinstance(leaf, LinearCompare))
+    return (leaf for leaf in tests(pred) if isinstance(leaf, LinearCompare))
 
 
 def memberships(pred: Pred) -> Iterator[InSet]:
     """The tests of categories in a predicate."""
-    return (leaf for leaf in _tests(pred) if isinstance(leaf, InSet))
+    return (leaf for leaf in tests(pred) if isinstance(leaf, InSet))
 
 
-def _tests(pred: Pred) -> Iterator[Pred]:
+def tests(pred: Pred) -> Iterator[Pred]:
     """The leaves of a predicate, left to right."""
     match pred:
         case Not(inner):
-            yield from _tests(inner)
+            yield from tests(inner)
         case And(parts) | Or(parts):
             for part in parts:
-                yield from _tests(part)
+                yield from tests(part)
         case Implies(left, right):
-            yield from _tests(left)
-            yield from _tests(right)
+            yield from tests(left)
+            yield from tests(right)
         case Truth() | InSet() | LinearCompare() | Missing():
             yield pred
         case _:

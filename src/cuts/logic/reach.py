@@ -1,12 +1,13 @@
 """What statistics can reach under the row rules: targets out of reach, targets that exclude each other.
 
-The ranges are outer bounds: an error here is certain, silence is no proof.
+The ranges are outer bounds: an error here is certain, silence is no proof. Which targets exclude each other is
+`logic/conflict.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf, isfinite
+from math import inf
 
 from cuts.data.lattice import before
 from cuts.data.schema import Category, Schema
@@ -28,16 +29,16 @@ from cuts.lang.spec import (
     TableGoal,
     statistics_of,
 )
-from cuts.logic.core import Grid, build_grid, comparisons, lower
+from cuts.logic.conflict import Conflict, find_conflicts
+from cuts.logic.core import Grid, build_grid, lower
+from cuts.logic.demands import can_hold, has_sum
 from cuts.logic.diagram import NO, Store
 from cuts.logic.solve import alive
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note
 from cuts.vocab.functions import FUNCTIONS
-from cuts.vocab.interval import EVERYTHING, Interval
+from cuts.vocab.interval import Interval
 from cuts.vocab.names import measures, statistics
 from cuts.vocab.registry import Reach
-
-ROUNDING = 1e-9  # a target this near, in its own size, is not out of reach
 
 
 class _Empty(Exception):
@@ -57,7 +58,10 @@ def check_statistics(spec: Spec) -> tuple[Diagnostic, ...]:
         why = _why_not(command, space)
         if why is not None:
             found.append(unreachable(command, why, bool(spec.rules)))
-    return tuple(found) if found else tuple(_conflicts(goals))
+    if found:
+        return tuple(found)
+    rules = [rule.pred for rule in spec.rules]
+    return tuple(_excluded(conflict, bool(rules)) for conflict in find_conflicts(goals, rules, spec.schema))
 
 
 class _Space:
@@ -65,8 +69,8 @@ class _Space:
 
     def __init__(self, rules: Sequence[Pred], goals: Sequence[Goal], schema: Schema) -> None:
         # Sums of columns are left out: fewer rules, wider bounds, still certain.
-        self.rules = [rule for rule in rules if not _has_sum(rule)]
-        conditions = [condition for goal in goals for condition in _conditions(goal) if not _has_sum(condition)]
+        self.rules = [rule for rule in rules if not has_sum(rule)]
+        conditions = [condition for goal in goals for condition in _conditions(goal) if not has_sum(condition)]
         self.schema = schema
         self.grid: Grid = build_grid([*self.rules, *conditions], schema, coarse=True)
         formulas = [lower(pred, self.grid) for pred in (*self.rules, *conditions)]
@@ -188,10 +192,6 @@ def _conditions(goal: Goal) -> Iterator[Pred]:
                         yield arg
 
 
-def _has_sum(pred: Pred) -> bool:
-    return any(len(leaf.form.terms) > 1 for leaf in comparisons(pred))
-
-
 # --- goals
 
 
@@ -215,7 +215,7 @@ def _out_of_reach(goal: Goal, space: _Space) -> str | None:
                 a, b = attainable(left, space), attainable(right, space)
             except _Empty:
                 return "no row can satisfy its condition"
-            if _can_hold(a, op, b, tolerance):
+            if can_hold(a, op, b, tolerance):
                 return None
             side = f"`{left.name}[...]`" if isinstance(left, Statistic) else "its left side"
             where = f"be {short(a.low)}" if a.low == a.high else f"lie between {short(a.low)} and {short(a.high)}"
@@ -238,64 +238,9 @@ def _out_of_reach(goal: Goal, space: _Space) -> str | None:
 def _beyond_measure(command: ModelGoal) -> str | None:
     """Why a bound on a measure cannot be met: it lies outside the measure's range."""
     limits = measures()[command.measure.name].range
-    if _can_hold(limits, command.op, Interval(command.bound, command.bound), command.tolerance):
+    if can_hold(limits, command.op, Interval(command.bound, command.bound), command.tolerance):
         return None
     return f"`{command.measure.name}(...)` can only lie between {short(limits.low)} and {short(limits.high)}"
-
-
-def _can_hold(a: Interval, op: str, b: Interval, tolerance: float) -> bool:
-    strict = tolerance
-    tolerance += ROUNDING * max(1.0, *(abs(end) for end in (a.low, a.high, b.low, b.high) if isfinite(end)))
-    match op:
-        case "==":
-            return a.low <= b.high + tolerance and b.low <= a.high + tolerance
-        case "<=":
-            return a.low <= b.high + tolerance
-        case "<":
-            return a.low < b.high + strict
-        case ">=":
-            return a.high >= b.low - tolerance
-        case ">":
-            return a.high > b.low - strict
-        case _:
-            return not (a.width == b.width == 0.0 and abs(a.low - b.low) <= tolerance)
-
-
-# --- statistics against each other
-
-
-def _conflicts(goals: Sequence[TableGoal]) -> Iterator[Diagnostic]:
-    """Pairs of commands that want one statistic in two places; on a line, pairs are enough."""
-    wanted = [(command, stat, where) for command in goals for stat, where in _targets(command.goal)]
-    for index, (command, stat, where) in enumerate(wanted):
-        for earlier, same, elsewhere in wanted[:index]:
-            apart = not _can_hold(where, "==", elsewhere, 0.0)
-            if stat == same and apart:
-                yield conflicting(earlier, command)
-
-
-def _targets(goal: Goal) -> Iterator[tuple[Statistic, Interval]]:
-    """What a goal certainly demands of single statistics."""
-    match goal:
-        case AllOf(parts):
-            for part in parts:
-                yield from _targets(part)
-        case Relation(Statistic() as stat, op, Const(bound), tolerance):
-            yield stat, _target(op, bound, tolerance)
-        case _:
-            return
-
-
-def _target(op: str, bound: float, tolerance: float) -> Interval:
-    match op:
-        case "==":
-            return Interval(bound - tolerance, bound + tolerance)
-        case "<" | "<=":
-            return Interval(-inf, bound + tolerance)
-        case ">" | ">=":
-            return Interval(bound - tolerance, inf)
-        case _:
-            return EVERYTHING
 
 
 # --- what is said
@@ -314,14 +259,29 @@ def unreachable(command: TableGoal | ModelGoal, why: str, under_rules: bool) -> 
     )
 
 
-def conflicting(one: TableGoal, other: TableGoal) -> Diagnostic:
-    """Two targets for one statistic."""
+def _excluded(conflict: Conflict, under_rules: bool) -> Diagnostic:
+    """What is said of a conflict: of one target alone, that it is out of reach."""
+    match conflict.commands:
+        case (TableGoal(Relation() | Spread()) as alone,):
+            return unreachable(alone, "no mix of such rows reaches it", under_rules)
+        case commands:
+            return conflicting(commands, conflict.by_rules)
+
+
+def conflicting(commands: Sequence[TableGoal], by_rules: bool) -> Diagnostic:
+    """Commands whose statistics exclude each other, or one whose parts do."""
+    first, *others = commands
+    which = "both of these commands" if len(others) == 1 else "all of these commands"
+    what = "keep one of them" if len(others) == 1 else "leave one of them out"
+    wider = "widen their tolerances with `WITHIN`"
     return Diagnostic(
         "conflicting-statistics",
-        "no table can meet both of these commands" if other is not one else "no table can meet all of this command",
-        one.origin.body_span,
-        "together with" if other is not one else "asks for one number in two places",
-        "keep one of them, or widen their tolerances with `WITHIN`",
-        notes=(Note(other.origin.body_span, "this"),) if other is not one else (),
+        f"no table can meet {which if others else 'all of this command'}",
+        first.origin.body_span,
+        "together with" if others else "its parts exclude each other",
+        f"{what}, {wider}, or relax the row rules" if by_rules else f"{what}, or {wider}",
+        notes=tuple(
+            Note(other.origin.body_span, "this" if place == 0 else "and this") for place, other in enumerate(others)
+        ),
         exit_code=INFEASIBLE,
     )

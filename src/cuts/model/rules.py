@@ -12,6 +12,8 @@ from cuts.logic.diagram import Diagram, compile_rules
 from cuts.model.mixture import Mixture, distributions, probability
 from cuts.model.shape import Again, cut, movable, moved_cells, penalise, repair
 
+MANY_BOXES = 2_500  # that a mixture is cut into where nothing is fitted again
+
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
@@ -41,8 +43,11 @@ class Shaped:
     cpu_seconds: float
 
 
-def shape(mix: Mixture, rules: Sequence[RowRule], grid: Grid, again: Again) -> Shaped:
-    """The mixture under all rules; rows of it are still drawn through their diagram."""
+def shape(mix: Mixture, rules: Sequence[RowRule], grid: Grid, again: Again, *, inside: bool = False) -> Shaped:
+    """The mixture under all rules; rows of it are still drawn through their diagram.
+
+    `inside` has them hold in the mixture itself, also those that condition.
+    """
     diagram = compile_rules([rule.pred for rule in rules], grid)
     before = tuple(_probabilities(mix, rule.pred, grid) for rule in rules)
     penalties = [(compile_rules([rule.pred], grid), rule.weight) for rule in rules if rule.method == "penalty"]
@@ -58,6 +63,8 @@ def shape(mix: Mixture, rules: Sequence[RowRule], grid: Grid, again: Again) -> S
         mix, error, seconds = fitted.mixture, fitted.error, fitted.cpu_seconds
     elif repairs:  # the rest of the population is that of the rules that condition: nothing was counted of it
         mix = cut(movable(_weighed(mix, conditions)), diagram, seed=again.seed)
+    elif rules and inside:
+        mix = cut(_weighed(mix, diagram), diagram, seed=again.seed, most=MANY_BOXES)
     after = tuple(_probabilities(mix, rule.pred, grid)[0] for rule in rules)
     return Shaped(mix, before, after, moved, error, seconds)
 

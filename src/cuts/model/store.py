@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from io import BytesIO
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from cuts.config import Config, config_from
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
+from cuts.model.goals import GoalFacts, TradeOff, Trial
 from cuts.model.mixture import Mixture
 from cuts.model.rules import RuleFacts
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
@@ -51,6 +53,9 @@ class Facts:
     shape_seconds: float = 0.0  # CPU, of putting the row rules in place
     moved: float = 0.0  # cells of a row that the row rules changed, on average
     rules: tuple[RuleFacts, ...] = ()
+    goal_seconds: float = 0.0  # CPU, of moving the statistics
+    goals: tuple[GoalFacts, ...] = ()
+    trade_offs: tuple[TradeOff, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +129,7 @@ def _model_data(model: Model) -> dict[str, Any]:
         "program": model.program,
         "codec": codec_data(model.codec),
         "config": {name: value for name, value in asdict(model.config).items() if value is not None},
-        "facts": {name: value for name, value in asdict(model.facts).items() if not name.endswith("_seconds")},
+        "facts": _plain({name: value for name, value in asdict(model.facts).items() if not name.endswith("_seconds")}),
     }
 
 
@@ -148,10 +153,32 @@ def _distributions(table: torch.Tensor) -> torch.Tensor:
 
 
 def _facts(data: Mapping[str, Any]) -> Facts:
-    found = Facts(**{**data, "rules": tuple(RuleFacts(**rule) for rule in data["rules"])})
+    rules = tuple(RuleFacts(**rule) for rule in data["rules"])
+    goals = tuple(GoalFacts(**{name: _frozen(part) for name, part in goal.items()}) for goal in data.get("goals", ()))
+    curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
+    found = Facts(**{**data, "rules": rules, "goals": goals, "trade_offs": curves})
     if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
         raise ValueError("the facts are no facts")
     return found
+
+
+def _trade_off(data: Mapping[str, Any]) -> TradeOff:
+    trials = tuple(Trial(**trial) for trial in data["trials"])
+    return TradeOff(**{**data, "start": Trial(**data["start"]), "trials": trials})
+
+
+def _plain(value: Any) -> Any:
+    """Facts as JSON values: a number that is undefined is null."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and isnan(value) else value
+
+
+def _frozen(value: Any) -> Any:
+    """A list as a tuple, in which what is undefined is no number again."""
+    return tuple(nan if each is None else each for each in value) if isinstance(value, list) else value
 
 
 def _hash(data: bytes) -> str:

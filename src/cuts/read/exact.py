@@ -7,16 +7,17 @@ with them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.schema import Category, Schema
-from cuts.data.table import Bools, Floats, Table
+from cuts.data.table import Bools, Floats, IntArray, Table
 from cuts.lang.spec import (
     And,
     Apply,
@@ -38,6 +39,7 @@ from cuts.lang.syntax import CompareOp
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics
 
+Number: TypeAlias = float | Floats
 _COMPARES: dict[CompareOp, Callable[[Floats, float], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -73,15 +75,20 @@ def compare(left: Floats, op: CompareOp, right: float) -> Bools:
 
 def value(quantity: Quantity, table: Table, schema: Schema) -> float:
     """A number of the table; not a number where it is undefined, e.g. a mean over no rows."""
+    return float(combine(quantity, lambda stat: statistic(stat, table, schema)))
+
+
+def combine(quantity: Quantity, of: Callable[[Statistic], Number]) -> Number:
+    """A quantity from the values of its statistics: one number each, or an array each, one number a table."""
     match quantity:
         case Const(number):
             return number
         case Apply(function, args):
             with np.errstate(all="ignore"):
-                found = FUNCTIONS[function].apply(*(value(arg, table, schema) for arg in args))
-            return float(found)
+                found: Number = FUNCTIONS[function].apply(*(combine(arg, of) for arg in args))
+            return found
         case Statistic():
-            return statistic(quantity, table, schema)
+            return of(quantity)
         case ColumnValue():
             raise AssertionError("a column outside a statistic is refused by the binder")
         case _:
@@ -90,26 +97,80 @@ def value(quantity: Quantity, table: Table, schema: Schema) -> float:
 
 def statistic(stat: Statistic, table: Table, schema: Schema) -> float:
     """A statistic over the rows where its condition holds and its columns are present."""
-    entry = statistics()[stat.name]
-    rows = np.ones(table.rows, dtype=np.bool_) if stat.given is None else mask(stat.given, table)
-    if entry.argument == "column":
-        return _of_columns(stat, rows, table)
-    values = [
-        numbers(arg, table, schema)
-        if isinstance(arg, Const | ColumnValue | Apply | Statistic)
-        else mask(arg, table) * 1.0
-        for arg in stat.args
-    ]
+    return weighted(prepare(stat, table, schema), np.ones(table.rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A statistic and what it needs of a table's rows.
+
+    The rows it is about fall into cells: `values` holds each argument's number of every cell, or for a statistic of
+    columns the code of its value there.
+    """
+
+    stat: Statistic
+    rows: Bools | None  # None: it is about all rows
+    cells: IntArray | None  # the cell of each of its rows; None: every row is its own
+    values: tuple[Floats | IntArray, ...]
+
+
+def prepare(stat: Statistic, table: Table, schema: Schema) -> Prepared:
+    """A statistic ready for any weights of the table's rows."""
+    present = np.ones(table.rows, dtype=np.bool_) if stat.given is None else mask(stat.given, table)
+    values = [_argument(arg, stat, table, schema) for arg in stat.args]
     for column in values:
-        rows = rows & ~np.isnan(column)
-    chosen = [column[rows] for column in values]
-    count = int(rows.sum())
+        present = present & ~np.isnan(column)
+    rows = None if present.all() else present
+    chosen = tuple(column if rows is None else column[rows] for column in values)
+    if statistics()[stat.name].argument != "column":
+        return Prepared(stat, rows, None, chosen)
+    codes = tuple(np.unique(column, return_inverse=True)[1].astype(np.int64) for column in chosen)
+    return merged(Prepared(stat, rows, None, codes))
+
+
+def merged(prepared: Prepared) -> Prepared:
+    """The same with equal rows in one cell, in the order of their values: quicker to evaluate many times."""
+    if prepared.cells is not None or not prepared.values:
+        return prepared
+    cells = np.zeros(len(prepared.values[0]), dtype=np.int64)
+    for column in prepared.values:
+        found, codes = np.unique(column, return_inverse=True)
+        cells = np.unique(cells * len(found) + codes, return_inverse=True)[1].astype(np.int64)
+    _, first = np.unique(cells, return_index=True)
+    return Prepared(prepared.stat, prepared.rows, cells, tuple(column[first] for column in prepared.values))
+
+
+def weighted(prepared: Prepared, weights: Floats) -> float:
+    """The statistic's value when the table's rows have these weights: a row of weight 2 counts as two rows."""
+    entry = statistics()[prepared.stat.name]
+    values: tuple[Floats | IntArray, ...] = prepared.values
+    mass: Floats = weights if prepared.rows is None else weights[prepared.rows]
+    if prepared.cells is not None:
+        mass = np.bincount(prepared.cells, mass, minlength=len(values[0])).astype(np.float64, copy=False)
     if entry.unit == "rows":
-        return float(entry.formula(np.ones(count), *chosen))
-    if count == 0:
+        return float(entry.formula(mass, *values))
+    kept = mass > 0
+    if not kept.all():  # as if rows without weight were not there
+        mass, values = mass[kept], tuple(column[kept] for column in values)
+    total = mass.sum()
+    if total == 0:
         return float("nan")
+    if entry.argument == "column":
+        alone = [np.bincount(codes, mass) for codes in values]
+        return float(entry.formula(mass / total, *(shares[shares > 0] / total for shares in alone)))
     with np.errstate(all="ignore"):
-        return float(entry.formula(np.full(count, 1.0 / count), *chosen, *stat.levels))
+        return float(entry.formula(mass / total, *values, *prepared.stat.levels))
+
+
+def _argument(arg: Quantity | Pred, stat: Statistic, table: Table, schema: Schema) -> Floats:
+    """A number for every row; for a statistic of columns, one that is equal exactly where the values are."""
+    match arg:
+        case ColumnValue(column) if statistics()[stat.name].argument == "column":
+            return _hashable(table, column)
+        case Const() | ColumnValue() | Apply() | Statistic():
+            return numbers(arg, table, schema)
+        case _:
+            return mask(arg, table).astype(np.float64)
 
 
 def numbers(quantity: Quantity, table: Table, schema: Schema) -> Floats:
@@ -129,28 +190,8 @@ def numbers(quantity: Quantity, table: Table, schema: Schema) -> Floats:
             assert_never(quantity)
 
 
-def share(column: str, category: str, rows: Bools, table: Table) -> float:
-    """Share of a category among the rows of `rows` in which the column is present."""
-    present = rows & ~table.missing(column)
-    count = int(present.sum())
-    return float((_isin(table, column, frozenset({category})) & present).sum() / count) if count else float("nan")
-
-
-def _of_columns(stat: Statistic, rows: Bools, table: Table) -> float:
-    """A statistic of the joint distribution of columns, from the cells that occur."""
-    names = [arg.column for arg in stat.args if isinstance(arg, ColumnValue)]
-    present = reduce(and_, [~table.missing(name) for name in names], rows)
-    count = int(present.sum())
-    if count == 0:
-        return float("nan")
-    codes = [np.unique(_hashable(table, name)[present], return_inverse=True)[1] for name in names]
-    _, cells = np.unique(np.stack(codes), axis=1, return_counts=True)
-    alone = [np.bincount(code) / count for code in codes]
-    return float(statistics()[stat.name].formula(cells / count, *alone))
-
-
 def _hashable(table: Table, name: str) -> Floats:
-    """Numbers that are equal exactly where the values are."""
+    """Numbers that are equal exactly where the values are, NaN where they are missing."""
     column = table.column(name)
     if not pa.types.is_string(column.type):
         return table.numbers(name)

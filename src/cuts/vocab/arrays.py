@@ -17,6 +17,38 @@ def plogp(p: Any) -> Any:
     return p * ln(p + (p == 0) * 1.0)
 
 
+def exp(x: Any) -> Any:
+    """Exponential of a numpy array or a torch tensor."""
+    return x.exp() if hasattr(x, "exp") else np.exp(x)
+
+
+def root(x: Any) -> Any:
+    """Square root, with a finite gradient at 0."""
+    zero = (x == 0) * 1.0
+    shifted = x + zero
+    return (shifted.sqrt() if hasattr(shifted, "sqrt") else np.sqrt(shifted)) - zero
+
+
+def lesser(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, number by number."""
+    return a.minimum(b) if hasattr(a, "minimum") else np.minimum(a, b)
+
+
+def greater(a: Any, b: Any) -> Any:
+    """The larger of two numbers, number by number."""
+    return a.maximum(b) if hasattr(a, "maximum") else np.maximum(a, b)
+
+
+def only_where(test: Any, x: Any) -> Any:
+    """`x` where the test holds, elsewhere not a number."""
+    return x.where(test, float("nan")) if hasattr(x, "where") else np.where(test, x, np.nan)
+
+
+def still(x: Any) -> Any:
+    """The same number as a constant: no gradient flows through it."""
+    return x.detach() if hasattr(x, "detach") else x
+
+
 def double(x: Any) -> Any:
     """The same numbers in float64."""
     return x.double() if hasattr(x, "double") else np.asarray(x, dtype=np.float64)

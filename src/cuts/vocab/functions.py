@@ -1,21 +1,21 @@
 """Functions of numbers, inside statistics and between them: arithmetic, `min`, `max`, `abs`, `sqrt`, `log`, `exp`.
 
-One entry holds every reading of a function. Where a function is undefined (division by zero, logarithm of a negative
-number) its value is missing, in every reading.
+One entry holds every reading of a function, in operations numpy and torch share. Where a function is undefined
+(division by zero, logarithm of a negative number) its value is missing, in every reading.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from math import exp, inf, log, sqrt
 
-import numpy as np
-from numpy.typing import NDArray
-
+from cuts.vocab import arrays
+from cuts.vocab.arrays import greater, lesser, ln, only_where, root
 from cuts.vocab.interval import Interval
-
-Floats = NDArray[np.float64]
+from cuts.vocab.registry import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Function:
     name: str
     least: int
     most: int | None
-    apply: Callable[..., Floats]
+    apply: Callable[..., Array]
     sql: str
     reach: Callable[..., Interval]
 
@@ -35,24 +35,24 @@ class Function:
         return self.sql.format(*args, all=", ".join(args), present=present)
 
 
-def _divide(a: Floats, b: Floats) -> Floats:
-    return np.asarray(a) / np.where(np.asarray(b) == 0, np.nan, b)
+def _divide(a: Array, b: Array) -> Array:
+    return a / only_where(b != 0, b)
 
 
-def _log(a: Floats) -> Floats:
-    return np.log(np.where(np.asarray(a) > 0, a, np.nan))
+def _log(a: Array) -> Array:
+    return ln(only_where(a > 0, a))
 
 
-def _sqrt(a: Floats) -> Floats:
-    return np.sqrt(np.where(np.asarray(a) >= 0, a, np.nan))
+def _sqrt(a: Array) -> Array:
+    return root(only_where(a >= 0, a))
 
 
-def _least(*args: Floats) -> Floats:
-    return np.minimum.reduce(np.broadcast_arrays(*args))  # type: ignore[no-any-return]
+def _least(*args: Array) -> Array:
+    return reduce(lesser, args)
 
 
-def _greatest(*args: Floats) -> Floats:
-    return np.maximum.reduce(np.broadcast_arrays(*args))  # type: ignore[no-any-return]
+def _greatest(*args: Array) -> Array:
+    return reduce(greater, args)
 
 
 def _abs_reach(a: Interval) -> Interval:
@@ -75,11 +75,11 @@ def _exp_reach(a: Interval) -> Interval:
 FUNCTIONS: dict[str, Function] = {
     f.name: f
     for f in (
-        Function("+", 2, 2, np.add, "({0} + {1})", Interval.__add__),
-        Function("-", 2, 2, np.subtract, "({0} - {1})", Interval.__sub__),
-        Function("*", 2, 2, np.multiply, "({0} * {1})", Interval.__mul__),
+        Function("+", 2, 2, operator.add, "({0} + {1})", Interval.__add__),
+        Function("-", 2, 2, operator.sub, "({0} - {1})", Interval.__sub__),
+        Function("*", 2, 2, operator.mul, "({0} * {1})", Interval.__mul__),
         Function("/", 2, 2, _divide, "({0} / NULLIF({1}, 0))", Interval.__truediv__),
-        Function("negate", 1, 1, np.negative, "(-{0})", Interval.__neg__),
+        Function("negate", 1, 1, operator.neg, "(-{0})", Interval.__neg__),
         Function(
             "min",
             2,
@@ -96,10 +96,10 @@ FUNCTIONS: dict[str, Function] = {
             "(CASE WHEN {present} THEN GREATEST({all}) END)",
             lambda *a: Interval(max(i.low for i in a), max(i.high for i in a)),
         ),
-        Function("abs", 1, 1, np.abs, "ABS({0})", _abs_reach),
+        Function("abs", 1, 1, operator.abs, "ABS({0})", _abs_reach),
         Function("sqrt", 1, 1, _sqrt, "(CASE WHEN {0} >= 0 THEN SQRT({0}) END)", _sqrt_reach),
         Function("log", 1, 1, _log, "(CASE WHEN {0} > 0 THEN LN({0}) END)", _log_reach),
-        Function("exp", 1, 1, np.exp, "EXP({0})", _exp_reach),
+        Function("exp", 1, 1, arrays.exp, "EXP({0})", _exp_reach),
     )
 }
 NAMED_FUNCTIONS = tuple(name for name in FUNCTIONS if name.isalpha() and name != "negate")

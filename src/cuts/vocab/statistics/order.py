@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
+from cuts.vocab.arrays import still
 from cuts.vocab.registry import Array, aggregate, statistic
 
+_NEAR = 0.02  # how far apart, in shares, the quantiles that tell the slope
 _ROUNDING = 1e-9  # a cumulated share of 0.4999999999 is 0.5
 
 
@@ -22,8 +26,22 @@ def quantile(p: Array, v: Array, level: float) -> Array:
     3.0
     """
     order = v.argsort()
-    below = (p[order].cumsum(0) < level - _ROUNDING).sum()
-    return v[order][min(int(below), len(v) - 1)]
+    sorted_v, cumulated = v[order], p[order].cumsum(0)
+
+    def place(share: float) -> int:
+        return min(int((cumulated < share - _ROUNDING).sum()), len(v) - 1)
+
+    middle = place(level)
+    found = sorted_v[middle]
+    # The value is one of `v`; for a gradient, rows below it pull it down by the distance to the next quantiles.
+    low = max(min(place(level - _NEAR), middle - 1), 0)
+    high = min(max(place(level + _NEAR), middle + 1), len(v) - 1)
+    apart = still(cumulated[high] - cumulated[low])
+    slope = (sorted_v[high] - sorted_v[low]) / (apart + (apart == 0) * 1.0)
+    if not isfinite(float(slope)):
+        return found
+    below = (p * (v <= found)).sum()
+    return found + slope * (still(below) - below)
 
 
 @statistic(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuts.vocab.arrays import root
 from cuts.vocab.interval import Interval
 from cuts.vocab.registry import Array, aggregate, statistic
 from cuts.vocab.statistics.mean import mean
@@ -31,4 +32,4 @@ def deviation(p: Array, v: Array) -> Array:
     >>> deviation(np.array([0.5, 0.5]), np.array([0.0, 4.0])).item()
     2.0
     """
-    return variance(p, v) ** 0.5
+    return root(variance(p, v))

@@ -1,0 +1,127 @@
+"""What is told of a synthetic table: the verdicts, and what rules, statistics and aims found and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuts.assess import render as verdicts
+from cuts.assess.render import plain
+from cuts.assess.verify import Verdict, holds
+from cuts.lang.printer import short
+from cuts.text.columns import align
+from cuts.text.diagnostic import counted
+from cuts.text.files import write_text
+
+if TYPE_CHECKING:
+    from cuts.model.calibrate import Calibration
+    from cuts.model.goals import TradeOff
+    from cuts.model.store import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A table that was written, the model it is from, its verdicts, and how its rows were chosen, if they were."""
+
+    output: str
+    rows: int
+    model: Model
+    outcome: tuple[Verdict, ...]
+    chosen: Calibration | None
+
+
+def with_model(outcome: Sequence[Verdict], model: Model) -> tuple[Verdict, ...]:
+    """The verdicts with the values the statistics have in the real rows and in the model."""
+    known = {goal.number: goal for goal in model.facts.goals}
+    found = []
+    for verdict in outcome:
+        goal = known.get(verdict.number)
+        if goal is not None:
+            pairs = zip(verdict.facts, goal.real, goal.after, strict=True)
+            facts = tuple(replace(fact, real=real, model=modelled) for fact, real, modelled in pairs)
+            verdict = replace(verdict, facts=facts)
+        found.append(verdict)
+    return tuple(found)
+
+
+def as_text(made: Made) -> str:
+    """The verdicts, and what each row rule, statistic and aim found and changed."""
+    if not made.outcome:
+        return ""
+    facts = made.model.facts
+    parts = [verdicts.as_text(made.outcome)]
+    if facts.rules:
+        cells = [
+            [str(r.line), *map(_percent, (r.real, r.real_applicable, r.before, r.before_applicable))]
+            for r in facts.rules
+        ]
+        heads = ["rule", "real rows", "where it applies", "free model", "where it applies"]
+        parts.append(f"Before the rules were put in place they held in\n{align(heads, cells, right=range(5))}")
+    if facts.moved:
+        parts.append(f"Repair moved {facts.moved:.2f} cells of a row on average.")
+    parts += [_curve(curve, made.model) for curve in facts.trade_offs]
+    if made.chosen is not None:
+        parts.append(_choice(made.chosen))
+    return "\n\n".join(parts) + "\n\n"
+
+
+def as_data(made: Made) -> dict[str, Any]:
+    """The same facts as JSON values."""
+    return {
+        "holds": holds(made.outcome),
+        "output": made.output,
+        "rows": made.rows,
+        **fit_facts(made.model),
+        "chosen": None if made.chosen is None else asdict(made.chosen),
+        "verdicts": verdicts.as_data(made.outcome),
+    }
+
+
+def write_report(path: Path, made: Made) -> None:
+    """Write what is told, as JSON or as text by the file's ending."""
+    import json
+
+    text = json.dumps(as_data(made), indent=2, ensure_ascii=False) + "\n" if path.suffix == ".json" else as_text(made)
+    write_text(path, text)
+
+
+def fit_facts(model: Model) -> dict[str, Any]:
+    """How a model was made, as JSON values."""
+    facts = {**asdict(model.facts), "components": model.mixture.components, "backbone": model.config.backbone}
+    return {"fit": plain(facts)}
+
+
+def summary(model: Model) -> str:
+    """How a model was made, in a line."""
+    facts = model.facts
+    return (
+        f"{counted(model.mixture.components, 'component')} fitted to {counted(facts.rows, 'row')} "
+        f"in {counted(facts.steps, 'step')}, error {facts.error:.4f}"
+    )
+
+
+def _curve(curve: TradeOff, model: Model) -> str:
+    """What pushing a number costs, trial by trial."""
+    label = model.codec.schema.label
+    of = f"labels of real rows the model tells (`{label}`)" if label is not None else "nearness to the counts"
+    trials = [(curve.start, "as it was"), *((trial, "") for trial in curve.trials)]
+    nearest = min(curve.trials, key=lambda trial: abs(trial.value - curve.chosen), default=curve.start)
+    cells = [
+        [short(trial.value, 4), _percent(trial.utility), "chosen" if trial is nearest else note]
+        for trial, note in trials
+    ]
+    return f"Line {curve.line}: what its number costs in {of}\n{align(['value', 'utility', ''], cells, right=[0, 1])}"
+
+
+def _choice(chosen: Calibration) -> str:
+    taken = "none of them twice" if chosen.most_taken <= 1 else f"none more than {chosen.most_taken} times"
+    return (
+        f"The rows were chosen from {chosen.pool:,} drawn ones, {taken}; "
+        f"their weights leave {chosen.effective:,.0f} of these effective."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"

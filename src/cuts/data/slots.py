@@ -1,0 +1,122 @@
+"""What the bins of a column stand for inside a statistic: numbers and how likely each is in its bin, or values.
+
+The numbers of a bin are its own values where a column has few. Else they are two that have the mean, the mean square
+and the mean cube of the bin's values, so means, variances and covariances of a model are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuts.data.codec import CategoryBins, ColumnBins, NumericBins
+from cuts.data.inside import Pieces
+from cuts.data.table import Floats, IntArray
+
+MOST_VALUES = 512  # of a column, that are looked at one by one
+POINTS = 8  # of a stretch, where a statistic asks how values are ordered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """For every slot the bin it belongs to, its share of that bin, and its number (not a number: none)."""
+
+    owner: IntArray
+    share: Floats
+    value: Floats
+
+    def spread(self, bins: int) -> Floats:
+        """How the probability of a bin falls on the slots, (bins, slots)."""
+        found = np.zeros((bins, len(self.owner)))
+        found[self.owner, np.arange(len(self.owner))] = self.share
+        return found
+
+
+def number_slots(bins: ColumnBins, *, ordered: bool) -> Slots:
+    """The numbers of a column; `ordered` asks for more than moments. A category counts as its position."""
+    if isinstance(bins, CategoryBins):
+        inside = bins.inside
+        return _with_missing(bins, inside.owner, inside.weights(), inside.places.astype(np.float64))
+    lattice = _values(bins)
+    if lattice is not None:
+        return _with_missing(bins, *lattice)
+    return _with_missing(bins, *(_points(bins.inside) if ordered else _moments(bins.inside)))
+
+
+def value_slots(bins: ColumnBins) -> Slots:
+    """The values of a column one by one where there are not too many of them, else its bins."""
+    if isinstance(bins, CategoryBins):
+        return number_slots(bins, ordered=True)
+    lattice = _values(bins)
+    if lattice is not None:
+        return _with_missing(bins, *lattice)
+    count = len(bins.edges)
+    return _with_missing(bins, np.arange(count), np.ones(count), np.arange(count, dtype=np.float64))
+
+
+def _with_missing(bins: ColumnBins, owner: IntArray, share: Floats, value: Floats) -> Slots:
+    if bins.column.missing:
+        owner, share, value = np.append(owner, bins.size - 1), np.append(share, 1.0), np.append(value, np.nan)
+    held = share > 0
+    return Slots(owner[held], share[held], value[held])
+
+
+def _values(bins: NumericBins) -> tuple[IntArray, Floats, Floats] | None:
+    """All values of a column with few of them."""
+    inside = bins.inside
+    points = inside.low == inside.high
+    if inside.per_unit is None and not points.all():
+        return None
+    counts = (np.ones(len(points)) if inside.per_unit is None else inside.high - inside.low + 1.0).astype(np.int64)
+    if counts.sum() > MOST_VALUES:
+        return None
+    piece = np.repeat(np.arange(len(counts)), counts)
+    step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
+    unit = 1.0 if inside.per_unit is None else float(inside.per_unit)
+    share = (inside.weights() / counts)[piece]
+    return _merged(inside.owner[piece], share, (inside.low[piece] + step) / unit)
+
+
+def _merged(owner: IntArray, share: Floats, value: Floats) -> tuple[IntArray, Floats, Floats]:
+    """Equal values of a bin as one."""
+    keys, place = np.unique(np.stack([owner.astype(np.float64), value]), axis=1, return_inverse=True)
+    total = np.bincount(place.ravel(), share).astype(np.float64)
+    return keys[0].astype(np.int64), total, keys[1]
+
+
+def _points(inside: Pieces) -> tuple[IntArray, Floats, Floats]:
+    """A few evenly spaced points of every stretch."""
+    unit = 1.0 if inside.per_unit is None else float(inside.per_unit)
+    counts = np.where(inside.low == inside.high, 1, POINTS)
+    piece = np.repeat(np.arange(len(counts)), counts)
+    step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
+    at = inside.low[piece] + (step + 0.5) / counts[piece] * (inside.high - inside.low)[piece]
+    return inside.owner[piece], (inside.weights() / counts)[piece], at / unit
+
+
+def _moments(inside: Pieces) -> tuple[IntArray, Floats, Floats]:
+    """Two numbers a bin with the first three moments of its values, or one where all are equal."""
+    unit = 1.0 if inside.per_unit is None else float(inside.per_unit)
+    bins = int(inside.owner[-1]) + 1
+    weight = inside.weights()
+
+    def total(x: Floats) -> Floats:
+        return np.bincount(inside.owner, weight * x, minlength=bins).astype(np.float64)
+
+    middle = (inside.low + inside.high) / 2 / unit
+    width = (inside.high - inside.low) / unit
+    even = width**2 / 12 if inside.per_unit is None else ((inside.high - inside.low + 1.0) ** 2 - 1.0) / 12 / unit**2
+    mean = total(middle)
+    apart = middle - mean[inside.owner]
+    variance, third = total(apart**2 + even), total(apart**3 + 3 * apart * even)
+    spread = np.sqrt(variance)
+    flat = spread <= 1e-12 * (1.0 + np.abs(mean))
+    skew = np.where(flat, 0.0, third / np.where(flat, 1.0, spread**3))
+    reach = np.sqrt(1.0 + skew**2 / 4)
+    low, high = skew / 2 - reach, skew / 2 + reach
+    chance = high / (high - low)  # of the lower number
+    owner = np.concatenate([np.arange(bins), np.flatnonzero(~flat)])
+    share = np.concatenate([np.where(flat, 1.0, chance), (1.0 - chance)[~flat]])
+    value = np.concatenate([np.where(flat, mean, mean + spread * low), (mean + spread * high)[~flat]])
+    return owner, share, value

@@ -1,0 +1,171 @@
+"""What the goals of a program want of the table: numbers between bounds, and how they are joined.
+
+A violation is counted in tolerances, so that years, shares and nats weigh alike. A quantile that should be near a
+constant is wanted as shares of rows, which a model can be moved towards: at least `p` of the rows are not above the
+target, and fewer lie below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TypeAlias, assert_never
+
+from cuts.data.schema import Category, Schema
+from cuts.lang.spec import (
+    AllOf,
+    AnyOf,
+    Apply,
+    ColumnValue,
+    Const,
+    Goal,
+    Linear,
+    LinearCompare,
+    Quantity,
+    Relation,
+    Spread,
+    Statistic,
+    shares_of,
+)
+from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
+
+INSIDE = 0.1  # of a tolerance: how far inside its bounds an inequality is aimed
+SHARE_INSIDE = 0.002  # the same of the shares that stand for a quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A number of the table that should lie from `low` to `high`; `unit` is what one violation is."""
+
+    value: Quantity
+    low: float
+    high: float
+    unit: float
+
+    @property
+    def aim(self) -> tuple[float, float]:
+        """Where to bring the number to: the middle of two bounds, or a little inside of one."""
+        if self.low > -inf and self.high < inf:
+            middle = (self.low + self.high) / 2
+            return middle, middle
+        return self.low + INSIDE * self.unit, self.high - INSIDE * self.unit
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All parts are wanted."""
+
+    parts: tuple[Wanted, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of the parts is wanted."""
+
+    parts: tuple[Wanted, ...]
+
+
+Wanted: TypeAlias = Want | Every | Either
+
+
+def wanted(goal: Goal, schema: Schema) -> Wanted:
+    """What a goal wants."""
+    match goal:
+        case Relation():
+            return _relation(goal, schema)
+        case Spread():
+            return Every(tuple(_relation(share, schema) for _, share in shares_of(goal)))
+        case AllOf(parts):
+            return Every(tuple(wanted(part, schema) for part in parts))
+        case AnyOf(parts):
+            return Either(tuple(wanted(part, schema) for part in parts))
+        case _:
+            assert_never(goal)
+
+
+def single(want: Wanted, violation: Callable[[Want], float]) -> Iterator[Want]:
+    """What is wanted, one number after the other; of alternatives the one that is nearest."""
+    match want:
+        case Want():
+            yield want
+        case Every(parts):
+            for part in parts:
+                yield from single(part, violation)
+        case Either(parts):
+            chosen = [list(single(part, violation)) for part in parts]
+            yield from min(chosen, key=lambda some: sum(violation(each) for each in some))
+        case _:
+            assert_never(want)
+
+
+def leaves(want: Wanted) -> Iterator[Want]:
+    """All numbers a goal is about, alternatives included."""
+    match want:
+        case Want():
+            yield want
+        case Every(parts) | Either(parts):
+            for part in parts:
+                yield from leaves(part)
+        case _:
+            assert_never(want)
+
+
+def violation(want: Want, value: float) -> float:
+    """How far a number is out of its bounds, in tolerances; what is undefined is far."""
+    if value != value:
+        return inf
+    return max(want.low - value, value - want.high, 0.0) / want.unit
+
+
+def apart(left: Quantity, right: Quantity) -> Quantity:
+    """`left - right`."""
+    return left if right == Const(0.0) else Apply("-", (left, right))
+
+
+# --- relations
+
+
+def _relation(goal: Relation, schema: Schema) -> Wanted:
+    left, op, right, tolerance = goal.left, goal.op, goal.right, goal.tolerance
+    if isinstance(left, Statistic) and isinstance(right, Const) and _level(left) is not None:
+        column = left.args[0]
+        if isinstance(column, ColumnValue) and not isinstance(schema[column.column], Category) and op != "!=":
+            return _quantile(goal, left)
+    unit = tolerance or default_tolerance(left, "==", right, schema)
+    target = right.value if isinstance(right, Const) else 0.0
+    value = left if isinstance(right, Const) else apart(left, right)
+    match op:
+        case "==":
+            return Want(value, target - tolerance, target + tolerance, unit)
+        case "<=" | "<":
+            return Want(value, -inf, target + tolerance, unit)
+        case ">=" | ">":
+            return Want(value, target - tolerance, inf, unit)
+        case "!=":
+            below = Want(value, -inf, target - 2 * tolerance, unit)
+            return Either((replace(below, low=target + 2 * tolerance, high=inf), below))
+
+
+def _level(stat: Statistic) -> float | None:
+    """The share a quantile is about."""
+    if not stat.args or not isinstance(stat.args[0], ColumnValue):
+        return None
+    return 0.5 if stat.name == "MEDIAN" else stat.levels[0] if stat.name == "Q" else None
+
+
+def _quantile(goal: Relation, stat: Statistic) -> Every:
+    (column,) = stat.args
+    level = _level(stat)
+    assert isinstance(column, ColumnValue)
+    assert isinstance(goal.right, Const)
+    assert level is not None
+    target, slack = goal.right.value, goal.tolerance
+    found = []
+    if goal.op in ("==", "<=", "<"):  # enough rows lie at or below the target
+        under = LinearCompare(Linear(((column.column, 1.0),)), "<=" if goal.op != "<" else "<", target + slack)
+        found.append(Want(Statistic("P", (under,), stat.given), level + SHARE_INSIDE, inf, SHARE_TOLERANCE))
+    if goal.op in ("==", ">=", ">"):  # too few rows lie below it
+        under = LinearCompare(Linear(((column.column, 1.0),)), "<" if goal.op != ">" else "<=", target - slack)
+        found.append(Want(Statistic("P", (under,), stat.given), -inf, level - SHARE_INSIDE, SHARE_TOLERANCE))
+    return Every(tuple(found))

@@ -1,0 +1,237 @@
+"""The statistics of a program on a model: which way each is met, and what that changes.
+
+What has a closed form is met that way (`model/tilt.py`), all such commands together. The others are trained for
+(`model/finetune.py`), around the model that already has the first ones. A number that is to be minimised or maximised
+is moved step by step, everything else held, until the budget of its command is used up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+from time import process_time
+from typing import Literal
+
+from cuts.data.schema import Schema
+from cuts.lang.spec import Const, Pred, TableAim, TableGoal, statistics_of
+from cuts.lang.tolerance import default_tolerance
+from cuts.lang.wants import Every, Want, Wanted, leaves, single, violation, wanted
+from cuts.logic.layout import conditions
+from cuts.logic.splits import Classes, find_splits
+from cuts.model.cells import Statistics
+from cuts.model.finetune import Term, finetune, own_marginals
+from cuts.model.mixture import Mixture
+from cuts.model.shape import Again
+from cuts.model.tilt import tilt
+from cuts.model.utility import Utility
+
+Method = Literal["tilt", "penalty"]
+
+DOUBLINGS, HALVINGS = 14, 5  # of the step with which a number is pushed
+MET = 1.0  # tolerances: a trial that ends further from what it was pushed to counts as failed
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How far a number was pushed, and what that left of the utility."""
+
+    value: float
+    utility: float
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOff:
+    """The trials of one command, the furthest last, the utility without it, and the value that was chosen."""
+
+    line: int
+    start: Trial
+    trials: tuple[Trial, ...]
+    chosen: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoalFacts:
+    """One command about statistics: how it was met, and its numbers of the real rows and of the model before and after.
+
+    The numbers are in the order of the command's comparisons; of one between two statistics it is their difference.
+    """
+
+    number: int
+    line: int
+    method: Method
+    real: tuple[float, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pursued:
+    """A mixture with the statistics asked for: how each command was met, and what the aims cost."""
+
+    mixture: Mixture
+    methods: tuple[Method, ...]  # one a command
+    trade_offs: tuple[TradeOff, ...]
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Pursuit:
+    """One command: what it wants, and the weight or the method it states."""
+
+    want: Wanted
+    weight: float | None
+    method: str | None
+
+
+def conditions_of(commands: Sequence[TableGoal | TableAim], schema: Schema) -> list[Pred]:
+    """The predicates on rows that commands about statistics need decided: no bin may straddle one."""
+    found = []
+    for command in commands:
+        if isinstance(command, TableGoal):
+            values = [want.value for want in leaves(wanted(command.goal, schema))]
+        else:
+            values = [command.value]
+        found += [pred for value in values for stat in statistics_of(value) for pred in conditions(stat)]
+    return found
+
+
+def pursue(
+    mix: Mixture,
+    commands: Sequence[TableGoal | TableAim],
+    schema: Schema,
+    stats: Statistics,
+    again: Again,
+    utility: Utility,
+) -> Pursued:
+    """The mixture moved to what the commands ask for."""
+    began = process_time()
+    known = {
+        place: _Pursuit(wanted(command.goal, schema), command.weight, command.method)
+        for place, command in enumerate(commands)
+        if isinstance(command, TableGoal)
+    }
+    found, methods = _meet(mix, known, stats, again)
+    curves = []
+    for place, command in enumerate(commands):
+        if isinstance(command, TableAim):
+            push = _Push(command, schema)
+            known[place], curve = _pushed(mix, found, push, place, known, stats, again, utility)
+            curves.append(curve)
+            found, methods = _meet(mix, known, stats, again)
+    every = tuple(methods.get(place, "tilt") for place in range(len(commands)))
+    return Pursued(found, every, tuple(curves), process_time() - began)
+
+
+# --- goals
+
+
+def _meet(
+    mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics, again: Again
+) -> tuple[Mixture, dict[int, Method]]:
+    """The mixture with everything wanted, and how each command was met."""
+    classes, closed = _closed(mix, pursuits, stats)
+    methods: dict[int, Method] = {place: "tilt" if place in closed else "penalty" for place in pursuits}
+    together = [want for some in closed.values() for want in some]
+    if together:
+        mix = tilt(mix, together, stats, classes).mixture
+    rest = [Term(each.want, each.weight) for place, each in pursuits.items() if place not in closed]
+    if rest:
+        around = replace(again, marginals=own_marginals(mix, again.marginals, again.label)) if together else again
+        terms = [*rest, *([Term(Every(tuple(together)))] if together else [])]
+        mix = finetune(mix, terms, stats, around).mixture
+        if together:  # training left them nearly met
+            mix = tilt(mix, together, stats, classes).mixture
+    return mix, methods
+
+
+def _closed(mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics) -> tuple[Classes, dict[int, list[Want]]]:
+    """What has a closed form, command by command, and the classes components are split by for it."""
+    wants = {
+        place: list(single(each.want, lambda want: violation(want, stats.known(want.value, mix))))
+        for place, each in pursuits.items()
+        if each.weight is None and each.method != "penalty"
+    }
+    groups = [[stat for want in some for stat in statistics_of(want.value)] for some in wants.values()]
+    classes, possible = find_splits(groups, stats.layout)
+    return classes, {place: some for (place, some), able in zip(wants.items(), possible, strict=True) if able}
+
+
+# --- aims
+
+
+class _Push:
+    """A number to be pushed one way, and what one step of it is."""
+
+    def __init__(self, aim: TableAim, schema: Schema) -> None:
+        self.aim = aim
+        self.up = aim.direction == "MAXIMIZE"
+        self.unit = default_tolerance(aim.value, "==", Const(0.0), schema)
+        if not isfinite(self.unit) or self.unit <= 0:
+            self.unit = 1e-3
+
+    def want(self, value: float, step: float) -> Want:
+        """The number at least one step further than a value."""
+        if self.up:
+            return Want(self.aim.value, value + step, inf, self.unit)
+        return Want(self.aim.value, -inf, value - step, self.unit)
+
+
+def _pushed(
+    mix: Mixture,
+    found: Mixture,
+    push: _Push,
+    place: int,
+    known: dict[int, _Pursuit],
+    stats: Statistics,
+    again: Again,
+    utility: Utility,
+) -> tuple[_Pursuit, TradeOff]:
+    """What to want of a number so that the budget is used up, and the trials that told.
+
+    `mix` is the model without any goal, `found` the one with those of the commands known so far.
+    """
+    aim = push.aim
+    start = Trial(stats.known(aim.value, found), utility(found))
+    least = start.utility * (1.0 - aim.budget)
+    trials: list[Trial] = []
+
+    def affordable(step: float) -> bool:
+        want = push.want(start.value, step)
+        moved = _tried(mix, found, want, place, known, aim.method, stats, again)
+        value = stats.known(want.value, moved)
+        if violation(want, value) > MET or not isfinite(value):
+            return False
+        trials.append(Trial(value, utility(moved)))
+        return trials[-1].utility >= least
+
+    low, high = 0.0, push.unit
+    for _ in range(DOUBLINGS):
+        if not affordable(high):
+            break
+        low, high = high, 2 * high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if affordable(middle) else (low, middle)
+    chosen = push.want(start.value, low)
+    order = tuple(sorted(trials, key=lambda trial: abs(trial.value - start.value)))
+    reached = start.value + low if push.up else start.value - low
+    return _Pursuit(chosen, None, aim.method), TradeOff(aim.origin.line, start, order, reached)
+
+
+def _tried(
+    mix: Mixture,
+    found: Mixture,
+    want: Want,
+    place: int,
+    known: dict[int, _Pursuit],
+    method: str | None,
+    stats: Statistics,
+    again: Again,
+) -> Mixture:
+    """The model with one more number wanted; in closed form nothing is trained again for a trial."""
+    pursuits = {**known, place: _Pursuit(want, None, method)}
+    classes, closed = _closed(mix, pursuits, stats)
+    if place not in closed:
+        return _meet(mix, pursuits, stats, again)[0]
+    return tilt(found, [each for some in closed.values() for each in some], stats, classes).mixture

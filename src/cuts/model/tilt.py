@@ -1,0 +1,149 @@
+"""Statistics met in closed form: the nearest distribution that has them is the model times `exp` of what they measure.
+
+A number of the table changes with the rows as its influence function says: a function of the few columns it is about.
+Weighing rows by `exp(sum_j d_j phi_j(row))` moves all numbers at once, and Newton's method finds the `d`. A component
+stays a product when a function is about one column; one about several is a function of one column once the others are
+fixed, so components are split by what the function tells apart in those first. Rules keep holding: what has no
+probability gets none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cuts.lang.wants import Want
+from cuts.logic.splits import Classes
+from cuts.model.cells import Cells, Statistics
+from cuts.model.mixture import Mixture
+
+STEPS = 40
+NEAR = 0.02  # tolerances from the aim at which the search ends
+LARGEST_STEP = 0.5  # nats
+NO_WEIGHT = 1e-12  # components below this share of the rows are dropped when split
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tilted:
+    """A mixture moved to what is wanted, and how far from each aim it ended, in tolerances."""
+
+    mixture: Mixture
+    off: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """A mixture whose components each lie in one class of every split column."""
+
+    mixture: Mixture
+    places: Mapping[str, Tensor]  # by split column, a bin of each component's class: (K,)
+
+
+def tilt(mix: Mixture, wants: Sequence[Want], stats: Statistics, classes: Classes) -> Tilted:
+    """The mixture moved to what is wanted, all of which `find_splits` called possible."""
+    parts = _split(mix, classes)
+    pushed = torch.zeros(len(wants), dtype=torch.float64)  # how far each was pushed so far
+    off = _off(parts.mixture, wants, stats)
+    for _ in range(STEPS):
+        active = [j for j, want in enumerate(wants) if off[j] != 0 and (abs(off[j]) > NEAR or pushed[j] != 0)]
+        if not active or max(abs(off[j]) for j in active) <= NEAR or not np.isfinite([off[j] for j in active]).all():
+            break
+        step, moved = _newton(parts, [wants[j] for j in active], [off[j] for j in active], stats)
+        pushed[active] += step
+        parts = moved
+        off = _off(parts.mixture, wants, stats)
+    return Tilted(parts.mixture, tuple(off))
+
+
+def _off(mix: Mixture, wants: Sequence[Want], stats: Statistics) -> list[float]:
+    """How far each number is from its aim, in tolerances and with its sign."""
+    found = []
+    with torch.no_grad():
+        for want in wants:
+            value = float(stats.value(want.value, mix))
+            low, high = want.aim
+            found.append((value - min(max(value, low), high)) / want.unit)
+    return found
+
+
+def _newton(parts: _Parts, wants: Sequence[Want], off: Sequence[float], stats: Statistics) -> tuple[Tensor, _Parts]:
+    """One step towards the aims: how far along each direction, and where that leads."""
+    directions = [_influence(want, stats, parts) for want in wants]
+    push = torch.zeros(len(wants), dtype=torch.float64, requires_grad=True)
+    moved = _pushed(parts, directions, push)
+    values = [stats.value(want.value, moved) / want.unit for want in wants]
+    jacobian = torch.stack([torch.autograd.grad(value, push, retain_graph=True)[0] for value in values])
+    away = torch.tensor(off, dtype=torch.float64)
+    step = -torch.linalg.pinv(jacobian, rtol=1e-9) @ away
+    nats = 0.5 * float(step @ jacobian @ step)
+    if nats > LARGEST_STEP:
+        step = step * (LARGEST_STEP / nats) ** 0.5
+    with torch.no_grad():
+        found = _pushed(parts, directions, step)
+    return step, _Parts(found, parts.places)
+
+
+def _influence(want: Want, stats: Statistics, parts: _Parts) -> dict[str, Tensor]:
+    """How a number of the table changes with the rows, in tolerances: by column, a number for each bin and component.
+
+    Of a statistic of several columns all but one are fixed in a component.
+    """
+    cells = {stat: found.detach().requires_grad_() for stat, found in stats.joints(want.value, parts.mixture).items()}
+    (stats.of_joints(want.value, cells) / want.unit).backward()  # type: ignore[no-untyped-call]
+    found: dict[str, Tensor] = {}
+    for stat, table in cells.items():
+        layout = stats.layout(stat)
+        if not layout.axes or table.grad is None:
+            continue
+        free = layout.free
+        by_bin = _over_bins(table.grad, stats.cells(stat)).movedim(free, -1)  # (bins, ..., bins of the free column)
+        fixed = [axis.column for place, axis in enumerate(layout.axes) if place != free]
+        at_parts = by_bin[tuple(parts.places[name] for name in fixed)] if fixed else by_bin[None, :]
+        name = layout.axes[free].column
+        found[name] = found[name] + at_parts if name in found else at_parts
+    return found
+
+
+def _over_bins(table: Tensor, cells: Cells) -> Tensor:
+    """A number for every combination of bins, from those of the slots."""
+    for spread in cells.spreads:  # each round takes the first axis off and puts its bins at the end
+        table = torch.tensordot(table, spread, dims=([0], [1]))
+    return table
+
+
+def _pushed(parts: _Parts, directions: Sequence[Mapping[str, Tensor]], push: Tensor) -> Mixture:
+    """The mixture with its rows weighed by `exp(sum_j push_j direction_j)`."""
+    mix = parts.mixture
+    log_w = mix.w.log()
+    P = list(mix.P)
+    for name in {name: None for direction in directions for name in direction}:
+        factor = sum(push[j] * each[name] for j, each in enumerate(directions) if name in each)
+        place = mix.columns.index(name)
+        top = torch.where(P[place] > 0, factor, -torch.inf).amax(1, keepdim=True).detach()
+        table = P[place] * torch.exp((factor - top).clamp(max=0.0))
+        total = table.sum(1, keepdim=True)
+        log_w = log_w + (total.log() + top)[:, 0]
+        P[place] = table / total
+    return Mixture(mix.columns, torch.softmax(log_w, 0), tuple(P))
+
+
+# --- splitting
+
+
+def _split(mix: Mixture, classes: Classes) -> _Parts:
+    """Every component as several, each within one class of every split column."""
+    for name, member in classes.items():
+        place = mix.columns.index(name)
+        allowed = torch.as_tensor(member[None, :] == np.arange(member.max() + 1)[:, None])  # (classes, bins)
+        table = (mix.P[place][:, None, :] * allowed).flatten(0, 1)  # (K * classes, bins)
+        mass = table.sum(1)
+        w = mix.w.repeat_interleave(len(allowed)) * mass
+        kept = torch.nonzero(w > NO_WEIGHT)[:, 0]
+        P = [p.repeat_interleave(len(allowed), 0)[kept] if i != place else p for i, p in enumerate(mix.P)]
+        P[place] = table[kept] / mass[kept, None]
+        mix = Mixture(mix.columns, w[kept] / w[kept].sum(), tuple(P))
+    return _Parts(mix, {name: mix[name].argmax(1) for name in classes})
