@@ -199,11 +199,28 @@ def _matrix(sample: Sample, real: PaperTable, features: Features) -> NDArray[np.
     return np.concatenate(parts, axis=1)
 
 
+def predict_gaps(found: Predictions, real: PaperTable) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Demographic parity, equality of opportunity, equalized odds; and the same as first group minus second, signed.
+
+    Of odds the signed one is the mean of both rates' differences.
+    """
+    good, group = _good(real), real.unseen.values[real.schema.protected[0]].astype(np.int64)
+    chosen, deserving = found.predicted == good, found.truth == good
+    apart = [
+        float(chosen[among & (group == 1)].mean() - chosen[among & (group == 0)].mean())
+        for among in (np.ones_like(chosen), deserving, ~deserving)
+    ]
+    return gaps(chosen, deserving, group), (apart[0], apart[1], (apart[1] + apart[2]) / 2)
+
+
+def _good(real: PaperTable) -> int:
+    label = real.schema[real.label]
+    assert isinstance(label, Category)
+    return label.categories.index(real.desired)
+
+
 def _gaps(found: Predictions, real: PaperTable) -> tuple[float, float, float] | tuple[None, None, None]:
     if not real.schema.protected:
         return None, None, None
-    label = real.schema[real.label]
-    assert isinstance(label, Category)
-    good = label.categories.index(real.desired)
-    group = real.unseen.values[real.schema.protected[0]].astype(np.int64)
+    good, group = _good(real), real.unseen.values[real.schema.protected[0]].astype(np.int64)
     return gaps(found.predicted == good, found.truth == good, group)

@@ -15,6 +15,7 @@ from cuts.assess.evaluate import Quality
 from cuts.assess.evaluate import evaluate as evaluate_tables
 from cuts.assess.features import Features
 from cuts.assess.grid import Bins
+from cuts.assess.learners import CLASSIFIERS, Classifier
 from cuts.assess.question import Part
 from cuts.assess.support import check_support
 from cuts.assess.verify import Verdict
@@ -177,6 +178,7 @@ def verify(
     values: Mapping[str, str | float] | None = None,
     real: Any = None,
     model: Mapping[int, Sequence[float]] | None = None,
+    panel: Sequence[Classifier] = CLASSIFIERS,
 ) -> tuple[Verdict, ...]:
     """A verdict for every command on a table or frame; raises when the program does not bind.
 
@@ -189,7 +191,8 @@ def verify(
     spec, found = bind_all(filled, schema)
     if spec is None:
         raise CutsError(found, program.source)
-    return verify_spec(spec, from_frame(table), real=None if real is None else from_frame(real), model=model)
+    beside = None if real is None else from_frame(real)
+    return verify_spec(spec, from_frame(table), real=beside, model=model, panel=panel)
 
 
 def check_shows_real(program: Program) -> None:

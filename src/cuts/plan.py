@@ -20,12 +20,17 @@ from cuts.lang.spec import (
     RowRule,
     Spec,
     Spread,
+    Statistic,
     TableAim,
     TableGoal,
     level,
+    statistics_of,
 )
+from cuts.lang.wants import wanted_values
 from cuts.logic.core import build_grid
 from cuts.logic.diagram import Diagram, compile_rules
+from cuts.logic.layout import conditions, lay_out
+from cuts.logic.splits import find_splits
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
@@ -52,8 +57,25 @@ class Plan:
 def plan(spec: Spec) -> Plan:
     """The plan of a spec."""
     diagram = compile_rules([rule.pred for rule in spec.rules], build_grid([r.pred for r in spec.rules], spec.schema))
-    steps = tuple(Step(c.origin.line, c.origin.title, level(c), _promise(c), _how(c, diagram)) for c in spec.commands)
+    closed = closed_forms(spec)
+    steps = tuple(
+        Step(c.origin.line, c.origin.title, level(c), _promise(c), _how(c, diagram, c.origin.number in closed))
+        for c in spec.commands
+    )
     return Plan(spec.schema.name, steps)
+
+
+def closed_forms(spec: Spec) -> frozenset[int]:
+    """The numbers of the commands about statistics that are met in closed form, as far as the schema tells."""
+    asked: dict[int, list[Statistic]] = {}
+    for command in spec.commands:
+        if isinstance(command, TableGoal | TableAim) and command.weight is None and command.method != "penalty":
+            values = wanted_values(command, spec.schema)
+            asked[command.origin.number] = [stat for value in values for stat in statistics_of(value)]
+    preds = [pred for stats in asked.values() for stat in stats for pred in conditions(stat)]
+    codec = build_grid(preds, spec.schema).codec
+    _, possible = find_splits(list(asked.values()), lambda stat: lay_out(stat, codec), spec.schema.label)
+    return frozenset(number for number, able in zip(asked, possible, strict=True) if able)
 
 
 def as_text(made: Plan) -> str:
@@ -84,15 +106,16 @@ def _promise(command: Bound) -> str:
             assert_never(command)
 
 
-def _how(command: Bound, diagram: Diagram) -> str:
+def _how(command: Bound, diagram: Diagram, closed: bool) -> str:
     match command:
         case RowRule(_, _, mode, method):
             penalty = "penalty while training, then " if method == "penalty" else ""
             return f"{penalty}rows drawn through the diagram ({counted(diagram.size, 'node')}), {mode}"
         case TableGoal():
-            return f"{_weight(command.weight)}, then rows chosen to match"
-        case TableAim(direction):
-            return f"{_weight(command.weight)}, {direction.lower()}d"
+            chosen = ", then rows chosen to match" if command.weight is None else ""
+            return ("closed form" if closed else _weight(command.weight)) + chosen
+        case TableAim():
+            return f"{'closed form' if closed else _weight(command.weight)}, step by step"
         case ModelGoal(measure) | ModelAim(_, measure):
             return f"{command.method or 'ridge'} surrogate for {measure.target}, {_weight(command.weight)}"
         case Privacy(epsilon, delta):

@@ -30,6 +30,7 @@ from cuts.logic.core import Cuts, find_cuts
 from cuts.logic.diagram import compile_rules
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, choose
+from cuts.model.knobs import hold
 from cuts.model.mixture import Mixture, split
 from cuts.model.store import Model
 from cuts.read import exact
@@ -66,9 +67,10 @@ def sample_blocks(
     source = _source(model, _where(where, model.codec.schema), seed)
     source.supply(0)  # what no row can satisfy is said now
     goals = calibrated(spec) if where is None else ()
-    if not goals:
+    knobs = model.facts.knobs if where is None else ()
+    if not goals and not knobs:
         return _mapped(lambda chunk: _drawn(model, source, *chunk), draw.chunks(wanted_rows), workers)
-    wants = tuple(wanted(goal.goal, spec.schema) for goal in goals)
+    wants = (*(wanted(goal.goal, spec.schema) for goal in goals), *map(hold, knobs))
     ends = _even(wanted_rows, whole=any(_counts_rows(goal) for goal in goals))
 
     def make(chunk: tuple[int, tuple[int, int]]) -> tuple[Table, Calibration]:

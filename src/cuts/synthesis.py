@@ -12,9 +12,10 @@ from importlib.metadata import version
 
 import numpy as np
 
+from cuts.assess.effects import Bench
 from cuts.config import Config
 from cuts.count.kernel import count
-from cuts.count.marginals import Marginals
+from cuts.count.marginals import Clique, Marginals
 from cuts.count.sources import Rows, spread_sample
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
@@ -26,7 +27,17 @@ from cuts.lang.binder import bind
 from cuts.lang.compared import compared
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
-from cuts.lang.spec import And, Implies, Level, Pred, RowRule, Spec, TableAim, TableGoal, level
+from cuts.lang.spec import (
+    And,
+    Implies,
+    ModelAim,
+    ModelGoal,
+    Pred,
+    RowRule,
+    Spec,
+    TableAim,
+    TableGoal,
+)
 from cuts.lang.syntax import Program, Settings
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts, grid_on
@@ -37,16 +48,19 @@ from cuts.model.device import find_device
 from cuts.model.draw import supply
 from cuts.model.fit import Progress, fit
 from cuts.model.goals import GoalFacts, conditions_of, pursue
+from cuts.model.knobs import Knob, hold
 from cuts.model.memory import choose_smoothing
 from cuts.model.mixture import Mixture
 from cuts.model.rules import RuleFacts, shape
 from cuts.model.shape import Again
 from cuts.model.store import Facts, Model
-from cuts.model.utility import Reference, find_utility
+from cuts.model.utility import Reference, Utility, find_utility
 from cuts.model.workload import choose_workload, fits_whole, measure_dependence
 from cuts.read import exact
+from cuts.steering import Track, groups_in, hide, steer
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 from cuts.text.source import Span
+from cuts.vocab.names import measures
 
 Said = Callable[[str], None]
 
@@ -58,6 +72,26 @@ class Watch:
     stage: Said = lambda _: None
     counted: Callable[[int], None] = lambda _: None
     fitted: Callable[[Progress], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """What is known of the rows of a program before they are counted: bins, a sample of them, what to count."""
+
+    spec: Spec
+    codec: Codec
+    sample: Table
+    codes: Codes  # of the sample
+    cliques: tuple[Clique, ...]
+    label: str | None
+    config: Config
+    seed: int
+    program: str  # in canonical form, placeholders filled
+
+    def with_counts(self, counts: Marginals) -> Learned:
+        """The same once the rows are counted."""
+        known = (self.label, self.config, self.seed, self.program)
+        return Learned(self.spec, self.codec, self.sample, self.codes, counts, *known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,25 +141,36 @@ def learn(
     watch: Watch,
 ) -> Learned:
     """What a fit needs to know of the rows."""
-    filled = fill(program, values)
-    check_supported(filled)
+    prepared = prepare([fill(program, values)], schema, rows, config=config, seed=seed, watch=watch)
+    watch.stage("counting")
+    return prepared.with_counts(count(rows.blocks(), prepared.codec, prepared.cliques, seen=watch.counted))
+
+
+def prepare(
+    programs: Sequence[Program], schema: Schema, rows: Rows, *, config: Config, seed: int, watch: Watch
+) -> Prepared:
+    """What is known before counting, for the first of the programs; the bins suit the conditions of all of them."""
+    for filled in programs:
+        check_supported(filled)
     find_device(config.device)
     find_backbone(config.backbone)
-    spec = bind(filled, schema)
+    specs = [bind(filled, schema) for filled in programs]
     if not schema.modelled:
         raise CutsError([nothing_to_learn(schema)])
     own = _with_bins(schema, config)
-    cuts = find_cuts([*(rule.pred for rule in spec.rules), *conditions_of(statistics_in(spec), own)], own)
+    preds = [rule.pred for spec in specs for rule in spec.rules]
+    preds += [pred for spec in specs for pred in conditions_of(statistics_in(spec), own)]
+    preds += [pred for spec in specs for pred in groups_in(effects_in(spec), own)]
+    cuts = find_cuts(preds, own)
     watch.stage("reading a sample of the rows")
     sample = spread_sample(rows)
     codec = fit_codec(sample, own, cuts.columns, cuts.sets)
     codes = encode(sample, codec)
     sizes = {bins.column.name: bins.size for bins in codec.columns}
     label = own.label if own.label in sizes else None
-    watch.stage("counting")
     dependence = None if fits_whole(sizes) else measure_dependence(codes, sizes)
-    counts = count(rows.blocks(), codec, choose_workload(sizes, label, dependence), seen=watch.counted)
-    return Learned(spec, codec, sample, codes, counts, label, config, seed, render(filled))
+    cliques = choose_workload(sizes, label, dependence)
+    return Prepared(specs[0], codec, sample, codes, cliques, label, config, seed, render(programs[0]))
 
 
 def make_model(learned: Learned, *, draw: int | None = None, watch: Watch | None = None) -> Model:
@@ -141,16 +186,36 @@ def make_model(learned: Learned, *, draw: int | None = None, watch: Watch | None
 
 
 def shape_model(learned: Learned, model: Model, draw: int | None, watch: Watch) -> Model:
-    """A model of the free table shaped by the program: row rules first, then statistics."""
+    """A model of the free table shaped by the program: row rules first, then what is hidden, then the rest together."""
     again = Again(learned.counts, learned.label, learned.config, learned.seed, watch.fitted)
-    statistics = statistics_in(learned.spec)
-    if learned.spec.rules:
+    spec, drawn = learned.spec, draw or model.facts.rows
+    statistics, effects = statistics_in(spec), effects_in(spec)
+    if spec.rules:
         watch.stage("putting the row rules in place")
-        model = _under_rules(model, learned.spec.rules, again, learned.sample, inside=bool(statistics))
+        model = _under_rules(model, spec.rules, again, learned.sample, inside=bool(statistics or effects))
+    hidden = [c for c in effects if measures()[c.measure.name].kind == "UTILITY"]
+    if hidden:
+        watch.stage("making columns unpredictable")
+        model = hide(model, hidden, _utility(learned, again), _track(learned, drawn))
+    fair = [c for c in effects if measures()[c.measure.name].kind == "FAIRNESS"]
+    stats = Statistics(model.codec, drawn)
+    base = model
+
+    def build(knobs: Sequence[Knob]) -> Model:
+        return _with_statistics(base, statistics, learned, again, stats, knobs)
+
+    if fair:
+        watch.stage("steering classifiers")
+        return steer(fair, build, stats, _track(learned, drawn), watch.stage)
     if statistics:
         watch.stage("moving the statistics")
-        model = _with_statistics(model, statistics, learned, again, draw or model.facts.rows)
+        return build(())
     return model
+
+
+def effects_in(spec: Spec) -> tuple[ModelGoal | ModelAim, ...]:
+    """The commands about classifiers trained on the table."""
+    return tuple(c for c in spec.commands if isinstance(c, ModelGoal | ModelAim))
 
 
 def statistics_in(spec: Spec) -> tuple[TableGoal | TableAim, ...]:
@@ -166,22 +231,6 @@ def check_supported(program: Program) -> None:
     private = next((command for command in program.commands if isinstance(command.body, Settings)), None)
     if private is not None:
         raise CutsError([no_privacy(private.span)], program.source)
-
-
-def not_pursued(spec: Spec) -> tuple[Diagnostic, ...]:
-    """A warning for every command that this version measures but does not work towards."""
-    return tuple(
-        Diagnostic(
-            "not-pursued",
-            "this version measures this command but does not work towards it",
-            command.origin.span,
-            "verified only",
-            "row rules and statistics are kept; `cuts evaluate` measures classifiers",
-            severity="warning",
-        )
-        for command in spec.commands
-        if level(command) is Level.MODEL
-    )
 
 
 def _with_bins(schema: Schema, config: Config) -> Schema:
@@ -222,15 +271,28 @@ def _under_rules(model: Model, rules: Sequence[RowRule], again: Again, sample: T
     return replace(model, mixture=shaped.mixture, facts=facts)
 
 
+def _track(learned: Learned, drawn: int) -> Track:
+    """Where classifiers are tried."""
+    return Track(Bench(learned.sample, learned.codec.schema), learned.codes, drawn, learned.seed)
+
+
+def _utility(learned: Learned, again: Again) -> Utility:
+    reference = None if learned.label is None else Reference(learned.codes, learned.label)
+    return find_utility(reference, again)
+
+
 def _with_statistics(
-    model: Model, commands: Sequence[TableGoal | TableAim], learned: Learned, again: Again, rows: int
+    model: Model,
+    commands: Sequence[TableGoal | TableAim],
+    learned: Learned,
+    again: Again,
+    stats: Statistics,
+    knobs: Sequence[Knob],
 ) -> Model:
-    """The model with the statistics the commands ask for."""
-    schema, label = model.codec.schema, learned.label
-    stats = Statistics(model.codec, rows)
-    reference = None if label is None else Reference(learned.codes, label)
-    utility = find_utility(reference, again)
-    found = pursue(model.mixture, commands, schema, stats, again, utility)
+    """The model with the statistics the commands ask for, and with knobs held."""
+    schema = model.codec.schema
+    held = [hold(knob) for knob in knobs]
+    found = pursue(model.mixture, commands, schema, stats, again, _utility(learned, again), held)
     typed = conform(learned.sample, schema)
     numbers = compared(learned.spec)
     told = []
@@ -239,7 +301,13 @@ def _with_statistics(
         real = tuple(exact.value(one, typed, schema) for one in measured)
         before, after = (tuple(stats.known(one, mix) for one in measured) for mix in (model.mixture, found.mixture))
         told.append(GoalFacts(command.origin.number, command.origin.line, method, real, before, after))
-    facts = replace(model.facts, goal_seconds=found.cpu_seconds, goals=tuple(told), trade_offs=found.trade_offs)
+    facts = replace(
+        model.facts,
+        goal_seconds=model.facts.goal_seconds + found.cpu_seconds,
+        goals=tuple(told),
+        trade_offs=(*model.facts.trade_offs, *found.trade_offs),
+        knobs=tuple(knobs),
+    )
     return replace(model, mixture=found.mixture, facts=facts)
 
 

@@ -86,7 +86,7 @@ def train_all(
         column = _column(sample, target)
         for learner in CLASSIFIERS if isinstance(column, Category) else REGRESSORS:
             say(f"learning `{target}` from {counted(rows.rows, f'{trained_on} row')}: {learner}")
-            predicted, chances = _learn(learner, rows, column, matrix, tested)
+            predicted, chances = learn(learner, rows, column, matrix, tested)
             found.append(Trained(learner, trained_on, rows.rows, predicted, chances))
     return tuple(found)
 
@@ -114,9 +114,10 @@ def has_target(sample: Sample, target: str) -> Bools:
     return known
 
 
-def _learn(
+def learn(
     learner: Classifier | Regressor, rows: Sample, column: Modelled, matrix: Matrix, tested: Matrix
 ) -> tuple[IntArray | Floats, Floats | None]:
+    """What a learner of some rows says of others: classes as places and their chances, or numbers."""
     outcomes = rows.values[column.name]
     if not isinstance(column, Category):
         assert learner != "logistic regression"

@@ -12,6 +12,7 @@ from cuts.assess.learners import Classifier, Regressor
 from cuts.assess.sample import Sample
 from cuts.data.schema import Category
 from cuts.data.table import Bools, IntArray
+from cuts.vocab.measures.fairness import demographic_parity, equality_of_opportunity, equalized_odds
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,10 @@ def gaps(chosen: Bools, deserving: Bools, group: IntArray) -> tuple[float, float
     >>> gaps(np.array([yes, no, yes, yes]), np.array([yes, no, yes, no]), np.array([0, 0, 1, 1]))
     (0.5, 0.0, 1.0)
     """
-    true_rate, false_rate = _spread(chosen, group, deserving), _spread(chosen, group, ~deserving)
-    return _spread(chosen, group, np.ones_like(chosen)), true_rate, float(np.maximum(true_rate, false_rate))
-
-
-def _spread(chosen: Bools, group: IntArray, among: Bools) -> float:
-    """The largest difference between groups in how often they are chosen, among some of the rows."""
-    rates = [chosen[among & (group == g)].mean() for g in np.unique(group[among])]
-    return float(max(rates) - min(rates)) if len(rates) > 1 else float("nan")
+    members = (group[:, None] == np.unique(group)[None, :]) * 1.0
+    parts = (chosen * 1.0, deserving * 1.0, members)
+    return (
+        float(demographic_parity(*parts)),
+        float(equality_of_opportunity(*parts)),
+        float(equalized_odds(*parts)),
+    )

@@ -24,10 +24,11 @@ def as_text(verdicts: Sequence[Verdict]) -> str:
         right=[0],
     )
     statistics = _statistics(verdicts)
+    effects = _effects(verdicts)
     examples = [line for verdict in verdicts for line in _examples(verdict)]
     counts = [sum(v.holds is outcome for v in verdicts) for outcome in (True, False, None)]
     sum_up = f"{counts[0]} hold, {counts[1]} fail" + (f", {counts[2]} not decided by a table" if counts[2] else "")
-    parts = [table, statistics, "\n".join(examples), sum_up]
+    parts = [table, statistics, effects, "\n".join(examples), sum_up]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -39,6 +40,11 @@ def as_data(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
 def _measured(verdict: Verdict) -> str:
     if verdict.rows is not None:
         return _rows(verdict.rows)
+    if verdict.effect is not None:
+        counted_one = verdict.effect.counted
+        return "; ".join(
+            part for part in (f"{short(counted_one.value, 3)} with {counted_one.learner}", verdict.note) if part
+        )
     facts = "; ".join(_fact(fact) for fact in verdict.facts)
     return "; ".join(part for part in (facts, verdict.note) if part)
 
@@ -67,6 +73,26 @@ def _fact(fact: Fact) -> str:
         return f"{lead}{short(fact.value)}"
     slack = f" within {short(fact.tolerance)}" if fact.tolerance else ""
     return f"{lead}{short(fact.value)}, wanted {fact.op} {short(fact.target)}{slack}"
+
+
+def _effects(verdicts: Sequence[Verdict]) -> str:
+    """A line a learner: the measure on the real rows, how sure these make it, and how often the learner is right."""
+    told = [(verdict, tried) for verdict in verdicts if verdict.effect is not None for tried in verdict.effect.panel]
+    cells = [
+        [
+            str(verdict.line),
+            tried.learner,
+            short(tried.value, 3),
+            f"{short(tried.interval[0], 2)} .. {short(tried.interval[1], 2)}",
+            f"{100 * tried.accuracy:.2f} %",
+            "counts" if verdict.effect is not None and tried == verdict.effect.counted else "",
+        ]
+        for verdict, tried in told
+    ]
+    if not cells:
+        return ""
+    heads = ["line", "learner trained on the table", "on real rows", "of rows drawn again", "accuracy", ""]
+    return align(heads, cells, right=[0, 2, 4])
 
 
 def _statistics(verdicts: Sequence[Verdict]) -> str:

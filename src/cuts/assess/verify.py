@@ -10,6 +10,8 @@ from typing import Any, assert_never
 import numpy as np
 
 from cuts.assess.bootstrap import intervals
+from cuts.assess.effects import Bench, Effect, measure_effect
+from cuts.assess.learners import CLASSIFIERS, Classifier, missing_libraries
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -36,6 +38,7 @@ from cuts.lang.spec import (
 from cuts.read import exact
 
 EXAMPLES = 3  # counterexample rows shown
+_UNTRIED = "needs classifiers trained on the table and tried on real rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Verdict:
     rows: Rows | None = None
     facts: tuple[Fact, ...] = ()
     note: str = ""
+    effect: Effect | None = None
 
 
 def verify(
@@ -94,11 +98,13 @@ def verify(
     real: Table | None = None,
     model: Mapping[int, Sequence[float]] | None = None,
     interval: bool = True,
+    panel: Sequence[Classifier] = CLASSIFIERS,
 ) -> tuple[Verdict, ...]:
     """A verdict for every command, decided on the table's values as written.
 
     Statistics of `real`, the real table, and of the `model` are told beside; the latter by a command's number, one
-    value for each of its facts (`lang/compared.py`). A private program's real table must stay out of what is told:
+    value for each of its facts (`lang/compared.py`). With `real` rows to try them on, the learners of the `panel` are
+    trained on the table for commands about classifiers. A private program's real table must stay out of what is told:
     `real` is then a ValueError. Without `interval` no row is drawn again.
     """
     if real is not None and spec.privacy is not None:
@@ -106,12 +112,22 @@ def verify(
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
     facts = _facts(spec, typed, real, model or {}, interval)
-    return tuple(_verdict(command, typed, table, spec, facts) for command in spec.commands)
+    effects = _effects(spec, table, real, panel)
+    return tuple(_verdict(command, typed, table, spec, facts, effects) for command in spec.commands)
 
 
 def holds(verdicts: tuple[Verdict, ...]) -> bool:
     """Whether no command fails."""
     return all(verdict.holds is not False for verdict in verdicts)
+
+
+def _effects(spec: Spec, table: Table, real: Table | None, panel: Sequence[Classifier]) -> dict[int, Effect]:
+    """What classifiers trained on the table do on the real rows, by a command's number."""
+    asked = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
+    if not asked or real is None or not panel or missing_libraries():
+        return {}
+    bench = Bench(real, spec.schema)
+    return {command.origin.number: measure_effect(command.measure, table, bench, panel) for command in asked}
 
 
 def _needed(command: Bound) -> frozenset[str]:
@@ -162,13 +178,19 @@ def _fact(one: Compared, table: Table, schema: Schema) -> Fact:
 
 
 def _verdict(
-    command: Bound, table: Table, written: Table, spec: Spec, known: Mapping[int, tuple[Fact, ...]]
+    command: Bound,
+    table: Table,
+    written: Table,
+    spec: Spec,
+    known: Mapping[int, tuple[Fact, ...]],
+    effects: Mapping[int, Effect],
 ) -> Verdict:
     """The verdict on a conformed table; `written` is the same as it came, for examples."""
     origin = command.origin
     held: bool | None = None
     rows: Rows | None = None
     facts = known.get(origin.number, ())
+    effect = effects.get(origin.number)
     note = ""
     match command:
         case RowRule():
@@ -178,13 +200,17 @@ def _verdict(
             held = _met(goal, iter(facts))
         case TableAim(direction):
             note = f"{direction.lower()}d: no target to meet"
-        case ModelGoal() | ModelAim():
-            note = "needs classifiers trained on the table"
+        case ModelGoal(_, op, bound, tolerance):
+            held = None if effect is None else _within(effect.counted.value, op, bound, tolerance)
+            note = _UNTRIED if effect is None else ""
+        case ModelAim(direction):
+            note = _UNTRIED if effect is None else f"{direction.lower()}d: no target to meet"
         case Privacy():
             note = "a promise about how the table was made, not visible in it"
         case _:
             assert_never(command)
-    return Verdict(origin.number, origin.line, origin.text, origin.title, level(command), held, rows, facts, note)
+    told = (origin.number, origin.line, origin.text, origin.title, level(command))
+    return Verdict(*told, held, rows, facts, note, effect)
 
 
 def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:

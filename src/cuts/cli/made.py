@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,20 +29,6 @@ class Made:
     model: Model
     outcome: tuple[Verdict, ...]
     chosen: Calibration | None
-
-
-def with_model(outcome: Sequence[Verdict], model: Model) -> tuple[Verdict, ...]:
-    """The verdicts with the values the statistics have in the real rows and in the model."""
-    known = {goal.number: goal for goal in model.facts.goals}
-    found = []
-    for verdict in outcome:
-        goal = known.get(verdict.number)
-        if goal is not None:
-            pairs = zip(verdict.facts, goal.real, goal.after, strict=True)
-            facts = tuple(replace(fact, real=real, model=modelled) for fact, real, modelled in pairs)
-            verdict = replace(verdict, facts=facts)
-        found.append(verdict)
-    return tuple(found)
 
 
 def as_text(made: Made) -> str:

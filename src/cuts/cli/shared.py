@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,15 @@ def values(given: list[str] | None) -> dict[str, str | float]:
             raise usage_error("bad-setting", f"`{item}` is not NAME=VALUE", "e.g. `--set tol=0.01`")
         values[name] = value
     return values
+
+
+@contextmanager
+def stoppable(until: str, help: str) -> Iterator[None]:
+    """Work that Ctrl-C stops with a message."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise CutsError([Diagnostic("interrupted", f"stopped before {until}", help=help, exit_code=130)]) from None
 
 
 def wants_json(words: Sequence[str]) -> bool:

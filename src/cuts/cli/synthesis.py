@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from errno import EISDIR
 from pathlib import Path
@@ -14,18 +13,19 @@ import pyarrow as pa
 import typer
 
 from cuts import pipeline
+from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import holds
 from cuts.cli import options
-from cuts.cli.made import Made, as_data, as_text, fit_facts, summary, with_model, write_report
+from cuts.cli.made import Made, as_data, as_text, fit_facts, summary, write_report
 from cuts.cli.progress import watching
-from cuts.cli.shared import print_json, say, values
+from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.config import Config, read_config
-from cuts.count.sources import FileRows, Rows
+from cuts.count.sources import FileRows, Rows, spread_sample
 from cuts.data.exchange.files import save_blocks
 from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
 from cuts.text import render as diagnostics
-from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usage_error
+from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
 from cuts.text.files import unwritable
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
@@ -93,11 +93,19 @@ def run(
     asked = pipeline.read_program(program)
     kept: list[pa.Table] = []
     chosen: list[Calibration] = []
-    with _stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
+    with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
         blocks = _keeping(sampling.sample_blocks(model, rows, seed=seed, chosen=chosen.append), kept)
         written = save_blocks(blocks, target, source.form)
     table = Table(pa.concat_tables(kept))
-    outcome = with_model(pipeline.verify(asked, model.codec.schema, table, values=values(set_)), model)
+    outcome = pipeline.verify(
+        asked,
+        model.codec.schema,
+        table,
+        values=values(set_),
+        real=spread_sample(source),
+        model={goal.number: goal.after for goal in model.facts.goals},
+        panel=CLASSIFIERS[:1] if preview else CLASSIFIERS,
+    )
     made = Made(str(target), written, model, outcome, chosen[0] if chosen else None)
     if report is not None:
         write_report(report, made)
@@ -180,7 +188,7 @@ def sample(
     loaded = store.load(model)
     if seed_rows is not None and rows is not None:
         raise usage_error("bad-count", "give either `-n` or `--seed-rows`", "each seed row makes one row")
-    with _stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
+    with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
         if seed_rows is not None:
             given = pipeline.open_table(seed_rows)
             blocks = iter([sampling.complete_rows(loaded, given, where=where, seed=seed)])
@@ -229,24 +237,15 @@ def _fit(
     found = pipeline.check(program, known, values=filled)
     if found.spec is None or has_errors(found.diagnostics):
         raise CutsError(found.diagnostics, program.source)
-    warnings = (*found.diagnostics, *synthesis.not_pursued(found.spec))
+    warnings = found.diagnostics
     if warnings and not quiet:
         say(diagnostics.as_text(warnings, program.source))
     faster = "nothing was written; `--preview` fits faster"
-    with _stoppable("the fit was finished", faster), watching(quiet) as watch:
+    with stoppable("the fit was finished", faster), watching(quiet) as watch:
         model = synthesis.fit_model(
             program, known, rows, config=settings, seed=seed, values=filled, draw=draw, watch=watch
         )
     return rows, model
-
-
-@contextmanager
-def _stoppable(until: str, help: str) -> Iterator[None]:
-    """Work that Ctrl-C stops with a message."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise CutsError([Diagnostic("interrupted", f"stopped before {until}", help=help, exit_code=130)]) from None
 
 
 def _check_places(*paths: Path | None) -> None:

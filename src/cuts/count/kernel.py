@@ -47,15 +47,12 @@ def count(
     The columns of a clique may be in any order. Memory does not grow with the rows. Raises `CutsError` when a value
     lies outside the codec's schema. `tally` is chosen here unless it is given; every one counts the same.
     """
-    sizes, into = _begin(codec, cliques)
-    rows = 0
-    for number, block in enumerate(_cut(blocks)):
-        codes = _encoded(block, codec, rows)
-        count_block(codes, sizes, into, tally or _worthwhile(number * len(into)))
-        rows += block.rows
+    counter = Counter(codec, cliques, tally=tally)
+    for rows, codes in encoded(blocks, codec):
+        counter.add(codes, rows)
         if seen is not None:
-            seen(rows)
-    return _finish(into, rows, codec, cliques)
+            seen(counter.rows)
+    return counter.counts()
 
 
 def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally: Tally | None = None) -> Marginals:
@@ -64,11 +61,39 @@ def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally:
     if len(lengths) > 1:
         raise ValueError(f"the columns have different numbers of rows: {sorted(lengths)}")
     rows = lengths.pop() if lengths else 0
-    sizes, into = _begin(codec, cliques)
-    for number, start in enumerate(range(0, rows, ROWS)):
+    counter = Counter(codec, cliques, tally=tally)
+    for start in range(0, rows, ROWS):
         block = {name: values[start : start + ROWS] for name, values in codes.items()}
-        count_block(block, sizes, into, tally or _worthwhile(number * len(into)))
-    return _finish(into, rows, codec, cliques)
+        counter.add(block, min(ROWS, rows - start))
+    return counter.counts()
+
+
+class Counter:
+    """Counts of cliques to which blocks of encoded rows are added one after the other."""
+
+    def __init__(self, codec: Codec, cliques: Sequence[Clique], *, tally: Tally | None = None) -> None:
+        self._codec, self._cliques, self._tally = codec, cliques, tally
+        self._sizes, self._into = _begin(codec, cliques)
+        self._blocks = 0
+        self.rows = 0
+
+    def add(self, codes: Codes, rows: int) -> None:
+        """Count the rows of a block as well, of which there are so many."""
+        count_block(codes, self._sizes, self._into, self._tally or _worthwhile(self._blocks * len(self._into)))
+        self._blocks += 1
+        self.rows += rows
+
+    def counts(self) -> Marginals:
+        """The counts of the rows added so far; the last thing asked for, as its tables may be these."""
+        return _finish(self._into, self.rows, self._codec, self._cliques)
+
+
+def encoded(blocks: Iterable[Table], codec: Codec) -> Iterator[tuple[int, Codes]]:
+    """How many rows each block has, and their codes; what is wrong with a block says where it is."""
+    before = 0
+    for block in _cut(blocks):
+        yield block.rows, _encoded(block, codec, before)
+        before += block.rows
 
 
 def count_block(codes: Codes, sizes: Mapping[str, int], into: Mapping[Clique, IntArray], tally: Tally) -> None:

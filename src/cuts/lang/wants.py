@@ -15,6 +15,7 @@ from typing import TypeAlias, assert_never
 from cuts.data.schema import Category, Schema
 from cuts.lang.spec import (
     AllOf,
+    And,
     AnyOf,
     Apply,
     ColumnValue,
@@ -22,10 +23,14 @@ from cuts.lang.spec import (
     Goal,
     Linear,
     LinearCompare,
+    Missing,
+    Not,
     Quantity,
     Relation,
     Spread,
     Statistic,
+    TableAim,
+    TableGoal,
     shares_of,
 )
 from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
@@ -111,6 +116,13 @@ def leaves(want: Wanted) -> Iterator[Want]:
             assert_never(want)
 
 
+def wanted_values(command: TableGoal | TableAim, schema: Schema) -> list[Quantity]:
+    """All numbers of the table a command is about."""
+    if isinstance(command, TableAim):
+        return [command.value]
+    return [want.value for want in leaves(wanted(command.goal, schema))]
+
+
 def violation(want: Want, value: float) -> float:
     """How far a number is out of its bounds, in tolerances; what is undefined is far."""
     if value != value:
@@ -132,8 +144,10 @@ def _relation(goal: Relation, schema: Schema) -> Wanted:
         column = left.args[0]
         if isinstance(column, ColumnValue) and not isinstance(schema[column.column], Category) and op != "!=":
             return _quantile(goal, left)
-    unit = tolerance or default_tolerance(left, "==", right, schema)
     target = right.value if isinstance(right, Const) else 0.0
+    unit = tolerance or default_tolerance(left, "==", right, schema)
+    if not 0 < unit < inf:  # what it measures has no range, or no end to it
+        unit = SHARE_TOLERANCE * max(abs(target), 1.0)
     value = left if isinstance(right, Const) else apart(left, right)
     match op:
         case "==":
@@ -161,11 +175,13 @@ def _quantile(goal: Relation, stat: Statistic) -> Every:
     assert isinstance(goal.right, Const)
     assert level is not None
     target, slack = goal.right.value, goal.tolerance
+    present = Not(Missing(column.column))  # a missing value is about no quantile, but it is a row
+    given = present if stat.given is None else And((stat.given, present))
     found = []
     if goal.op in ("==", "<=", "<"):  # enough rows lie at or below the target
         under = LinearCompare(Linear(((column.column, 1.0),)), "<=" if goal.op != "<" else "<", target + slack)
-        found.append(Want(Statistic("P", (under,), stat.given), level + SHARE_INSIDE, inf, SHARE_TOLERANCE))
+        found.append(Want(Statistic("P", (under,), given), level + SHARE_INSIDE, inf, SHARE_TOLERANCE))
     if goal.op in ("==", ">=", ">"):  # too few rows lie below it
         under = LinearCompare(Linear(((column.column, 1.0),)), "<" if goal.op != ">" else "<=", target - slack)
-        found.append(Want(Statistic("P", (under,), stat.given), -inf, level - SHARE_INSIDE, SHARE_TOLERANCE))
+        found.append(Want(Statistic("P", (under,), given), -inf, level - SHARE_INSIDE, SHARE_TOLERANCE))
     return Every(tuple(found))

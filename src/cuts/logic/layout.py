@@ -72,9 +72,10 @@ class Layout:
         """The columns, in the order of the axes."""
         return tuple(axis.column for axis in self.axes)
 
-    @property
-    def free(self) -> int:
-        """The axis with the most to tell apart."""
+    def free(self, label: str | None) -> int:
+        """The axis that components are not split by: the label's, else the one with the most to tell apart."""
+        if label in self.columns:
+            return self.columns.index(label)
         return max(range(len(self.axes)), key=lambda place: self.axes[place].told_apart().max())
 
 
@@ -114,11 +115,11 @@ def _axis(name: str, stat: Statistic, preds: Sequence[Pred], grid: Grid) -> Axis
     in_sums = any(name in leaf.form.columns for pred in preds for leaf in comparisons(pred) if len(leaf.form.terms) > 1)
     if not in_numbers and not in_sums:
         return _classes(name, preds, grid)
-    if entry.argument == "column":
+    if entry.argument == "column" and not in_sums:
         slots = value_slots(bins)
     else:
         slots = number_slots(bins, ordered=in_sums or entry.levels > 0 or entry.name == "MEDIAN")
-    return Axis(name, slots, slots.spread(bins.size), False)
+    return Axis(name, slots, slots.spread(bins.size), not in_numbers)
 
 
 def _classes(name: str, preds: Sequence[Pred], grid: Grid) -> Axis:

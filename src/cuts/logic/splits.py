@@ -21,7 +21,7 @@ Classes: TypeAlias = Mapping[str, IntArray]  # by column that is split: the clas
 
 
 def find_splits(
-    commands: Sequence[Sequence[Statistic]], layout: Callable[[Statistic], Layout]
+    commands: Sequence[Sequence[Statistic]], layout: Callable[[Statistic], Layout], label: str | None = None
 ) -> tuple[Classes, list[bool]]:
     """The classes components are split by, and which commands can be met that way without too many of them."""
     chosen: dict[str, list[IntArray]] = {}
@@ -31,7 +31,7 @@ def find_splits(
         try:
             for found in map(layout, stats):
                 for place, axis in enumerate(found.axes):
-                    if place != found.free:
+                    if place != found.free(label):
                         tried.setdefault(axis.column, []).append(axis.told_apart())
         except ValueError:  # too many cells
             possible.append(False)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import inf, isfinite, nan
 
 import numpy as np
 import torch
@@ -64,15 +64,16 @@ def choose(
     wants = [
         each for want in wanted for each in single(want, lambda w: violation(w, float(numbers.value(w.value, even))))
     ]
-    aimed, weights = wants, even
+    sought = [want for want in wants if isfinite(float(numbers.value(want.value, even)))]
+    aimed, weights = sought, even
     for _ in range(CORRECTIONS):
         weights = _weights(aimed, numbers, weights)
-        taken = _exchanged(_taken(weights, rows, rng), wants, numbers, rng)
+        taken = _exchanged(_taken(weights, rows, rng), sought, numbers, rng)
         share = torch.as_tensor(taken / rows)
-        if all(violation(want, float(numbers.value(want.value, share))) == 0.0 for want in wants):
+        if all(violation(want, float(numbers.value(want.value, share))) == 0.0 for want in sought):
             break
         # Some statistics of few rows differ from those of many: information and entropy seem higher, say.
-        aimed = [_corrected(want, numbers, weights, _taken(weights, rows, rng)) for want in wants]
+        aimed = [_corrected(want, numbers, weights, _taken(weights, rows, rng)) for want in sought]
     chosen = np.repeat(np.arange(pool.rows), taken)
     off = max((violation(want, float(numbers.value(want.value, share))) for want in wants), default=0.0)
     effective = float(1.0 / (weights**2).sum())
@@ -120,6 +121,8 @@ class _Numbers:
 
         def at(weights: Tensor) -> Tensor:
             mass = weights[rows] if cells is None else _sums(weights[rows], cells)
+            if statistics()[stat.name].unit != "rows" and not bool(mass.sum() > 0):
+                return mass.new_full((), nan)  # it is about no row
             if statistics()[stat.name].argument == "column":
                 alone = [_sums(mass, codes) for codes in values]
                 return relaxed.of_columns(stat, mass, alone)  # type: ignore[no-any-return]
@@ -173,14 +176,12 @@ def _off(want: Want, value: float) -> float:
 
 def _taken(weights: Tensor, rows: int, rng: np.random.Generator) -> IntArray:
     """How often each row is taken: by its weight, in evenly spaced steps through the pool, at most a few times."""
-    wanted = (weights.numpy() * rows).astype(np.float64)
-    for _ in range(20):
-        over = wanted > MOST_TAKEN
-        if not over.any():
-            break
-        wanted = np.where(
-            over, MOST_TAKEN, wanted * (rows - MOST_TAKEN * over.sum()) / max(wanted[~over].sum(), 1e-300)
-        )
+    wanted: Floats = np.maximum(weights.numpy() * rows, 1e-12)  # rows without weight come last
+    full = np.zeros(len(wanted), dtype=np.bool_)
+    while ((wanted > MOST_TAKEN) & ~full).any():
+        full |= wanted > MOST_TAKEN
+        left = rows - MOST_TAKEN * full.sum()
+        wanted = np.where(full, MOST_TAKEN, wanted * left / max(wanted[~full].sum(), 1e-300))
     order = rng.permutation(len(wanted))
     ends = np.floor(np.cumsum(wanted[order]) / wanted.sum() * rows + rng.random() + 1e-9).astype(np.int64)
     ends[-1] = max(ends[-1], rows)

@@ -49,6 +49,8 @@ def evaluate(cells: Cells, chance: Tensor, rows: float) -> Tensor:
     """The statistic of a distribution over its cells."""
     layout = cells.layout
     weight = chance * cells.held
+    if statistics()[layout.stat.name].unit != "rows" and not bool(weight.sum() > 0):
+        return weight.new_full((), nan)  # it is about no row
     if statistics()[layout.stat.name].argument != "column":
         flat = [each.flatten() for each in cells.values]
         found: Tensor = relaxed.of_numbers(layout.stat, weight.flatten(), flat, rows)

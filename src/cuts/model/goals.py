@@ -16,7 +16,7 @@ from typing import Literal
 from cuts.data.schema import Schema
 from cuts.lang.spec import Const, Pred, TableAim, TableGoal, statistics_of
 from cuts.lang.tolerance import default_tolerance
-from cuts.lang.wants import Every, Want, Wanted, leaves, single, violation, wanted
+from cuts.lang.wants import Every, Want, Wanted, single, violation, wanted, wanted_values
 from cuts.logic.layout import conditions
 from cuts.logic.splits import Classes, find_splits
 from cuts.model.cells import Statistics
@@ -86,14 +86,8 @@ class _Pursuit:
 
 def conditions_of(commands: Sequence[TableGoal | TableAim], schema: Schema) -> list[Pred]:
     """The predicates on rows that commands about statistics need decided: no bin may straddle one."""
-    found = []
-    for command in commands:
-        if isinstance(command, TableGoal):
-            values = [want.value for want in leaves(wanted(command.goal, schema))]
-        else:
-            values = [command.value]
-        found += [pred for value in values for stat in statistics_of(value) for pred in conditions(stat)]
-    return found
+    values = [value for command in commands for value in wanted_values(command, schema)]
+    return [pred for value in values for stat in statistics_of(value) for pred in conditions(stat)]
 
 
 def pursue(
@@ -103,22 +97,26 @@ def pursue(
     stats: Statistics,
     again: Again,
     utility: Utility,
+    held: Sequence[Want] = (),
 ) -> Pursued:
-    """The mixture moved to what the commands ask for."""
+    """The mixture moved to what the commands ask for, and to further numbers that are held."""
     began = process_time()
+    kept = None if held else again.label  # numbers that are held are about what tells the label
     known = {
         place: _Pursuit(wanted(command.goal, schema), command.weight, command.method)
         for place, command in enumerate(commands)
         if isinstance(command, TableGoal)
     }
-    found, methods = _meet(mix, known, stats, again)
+    if held:
+        known[-1] = _Pursuit(Every(tuple(held)), None, None)
+    found, methods = _meet(mix, known, stats, again, kept)
     curves = []
     for place, command in enumerate(commands):
         if isinstance(command, TableAim):
             push = _Push(command, schema)
-            known[place], curve = _pushed(mix, found, push, place, known, stats, again, utility)
+            known[place], curve = _pushed(mix, found, push, place, known, stats, again, kept, utility)
             curves.append(curve)
-            found, methods = _meet(mix, known, stats, again)
+            found, methods = _meet(mix, known, stats, again, kept)
     every = tuple(methods.get(place, "tilt") for place in range(len(commands)))
     return Pursued(found, every, tuple(curves), process_time() - began)
 
@@ -127,25 +125,27 @@ def pursue(
 
 
 def _meet(
-    mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics, again: Again
+    mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics, again: Again, kept: str | None
 ) -> tuple[Mixture, dict[int, Method]]:
     """The mixture with everything wanted, and how each command was met."""
-    classes, closed = _closed(mix, pursuits, stats)
+    classes, closed = _closed(mix, pursuits, stats, kept)
     methods: dict[int, Method] = {place: "tilt" if place in closed else "penalty" for place in pursuits}
     together = [want for some in closed.values() for want in some]
     if together:
-        mix = tilt(mix, together, stats, classes).mixture
+        mix = tilt(mix, together, stats, classes, kept).mixture
     rest = [Term(each.want, each.weight) for place, each in pursuits.items() if place not in closed]
     if rest:
         around = replace(again, marginals=own_marginals(mix, again.marginals, again.label)) if together else again
         terms = [*rest, *([Term(Every(tuple(together)))] if together else [])]
         mix = finetune(mix, terms, stats, around).mixture
         if together:  # training left them nearly met
-            mix = tilt(mix, together, stats, classes).mixture
+            mix = tilt(mix, together, stats, classes, kept).mixture
     return mix, methods
 
 
-def _closed(mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics) -> tuple[Classes, dict[int, list[Want]]]:
+def _closed(
+    mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics, label: str | None
+) -> tuple[Classes, dict[int, list[Want]]]:
     """What has a closed form, command by command, and the classes components are split by for it."""
     wants = {
         place: list(single(each.want, lambda want: violation(want, stats.known(want.value, mix))))
@@ -153,7 +153,7 @@ def _closed(mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics) -> t
         if each.weight is None and each.method != "penalty"
     }
     groups = [[stat for want in some for stat in statistics_of(want.value)] for some in wants.values()]
-    classes, possible = find_splits(groups, stats.layout)
+    classes, possible = find_splits(groups, stats.layout, label)
     return classes, {place: some for (place, some), able in zip(wants.items(), possible, strict=True) if able}
 
 
@@ -185,6 +185,7 @@ def _pushed(
     known: dict[int, _Pursuit],
     stats: Statistics,
     again: Again,
+    kept: str | None,
     utility: Utility,
 ) -> tuple[_Pursuit, TradeOff]:
     """What to want of a number so that the budget is used up, and the trials that told.
@@ -195,15 +196,19 @@ def _pushed(
     start = Trial(stats.known(aim.value, found), utility(found))
     least = start.utility * (1.0 - aim.budget)
     trials: list[Trial] = []
+    reached = [start.value]  # by affordable trials, the furthest last
 
     def affordable(step: float) -> bool:
         want = push.want(start.value, step)
-        moved = _tried(mix, found, want, place, known, aim.method, stats, again)
+        moved = _tried(mix, found, want, place, known, aim.method, stats, again, kept)
         value = stats.known(want.value, moved)
         if violation(want, value) > MET or not isfinite(value):
             return False
         trials.append(Trial(value, utility(moved)))
-        return trials[-1].utility >= least
+        if trials[-1].utility < least:
+            return False
+        reached.append(value)
+        return True
 
     low, high = 0.0, push.unit
     for _ in range(DOUBLINGS):
@@ -215,8 +220,7 @@ def _pushed(
         low, high = (middle, high) if affordable(middle) else (low, middle)
     chosen = push.want(start.value, low)
     order = tuple(sorted(trials, key=lambda trial: abs(trial.value - start.value)))
-    reached = start.value + low if push.up else start.value - low
-    return _Pursuit(chosen, None, aim.method), TradeOff(aim.origin.line, start, order, reached)
+    return _Pursuit(chosen, None, aim.method), TradeOff(aim.origin.line, start, order, reached[-1])
 
 
 def _tried(
@@ -228,10 +232,11 @@ def _tried(
     method: str | None,
     stats: Statistics,
     again: Again,
+    kept: str | None,
 ) -> Mixture:
     """The model with one more number wanted; in closed form nothing is trained again for a trial."""
     pursuits = {**known, place: _Pursuit(want, None, method)}
-    classes, closed = _closed(mix, pursuits, stats)
+    classes, closed = _closed(mix, pursuits, stats, kept)
     if place not in closed:
-        return _meet(mix, pursuits, stats, again)[0]
-    return tilt(found, [each for some in closed.values() for each in some], stats, classes).mixture
+        return _meet(mix, pursuits, stats, again, kept)[0]
+    return tilt(found, [each for some in closed.values() for each in some], stats, classes, kept).mixture

@@ -26,6 +26,7 @@ from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
 from cuts.model.goals import GoalFacts, TradeOff, Trial
+from cuts.model.knobs import Knob
 from cuts.model.mixture import Mixture
 from cuts.model.rules import RuleFacts
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
@@ -56,6 +57,7 @@ class Facts:
     goal_seconds: float = 0.0  # CPU, of moving the statistics
     goals: tuple[GoalFacts, ...] = ()
     trade_offs: tuple[TradeOff, ...] = ()
+    knobs: tuple[Knob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +158,8 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     rules = tuple(RuleFacts(**rule) for rule in data["rules"])
     goals = tuple(GoalFacts(**{name: _frozen(part) for name, part in goal.items()}) for goal in data.get("goals", ()))
     curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
-    found = Facts(**{**data, "rules": rules, "goals": goals, "trade_offs": curves})
+    knobs = tuple(Knob(**knob) for knob in data.get("knobs", ()))
+    found = Facts(**{**data, "rules": rules, "goals": goals, "trade_offs": curves, "knobs": knobs})
     if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
         raise ValueError("the facts are no facts")
     return found

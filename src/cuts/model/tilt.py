@@ -16,15 +16,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cuts.lang.spec import columns_of
 from cuts.lang.wants import Want
 from cuts.logic.splits import Classes
 from cuts.model.cells import Cells, Statistics
 from cuts.model.mixture import Mixture
 
 STEPS = 40
+STRAIGHTENED = 3  # times the whole way is gone again
 NEAR = 0.02  # tolerances from the aim at which the search ends
 LARGEST_STEP = 0.5  # nats
 NO_WEIGHT = 1e-12  # components below this share of the rows are dropped when split
+
+_Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,20 +47,88 @@ class _Parts:
     places: Mapping[str, Tensor]  # by split column, a bin of each component's class: (K,)
 
 
-def tilt(mix: Mixture, wants: Sequence[Want], stats: Statistics, classes: Classes) -> Tilted:
-    """The mixture moved to what is wanted, all of which `find_splits` called possible."""
+@dataclass(frozen=True, slots=True)
+class _Keeping:
+    """The label, and whether its distribution inside components stays fixed."""
+
+    label: str | None
+    fixed: bool
+
+
+def tilt(mix: Mixture, wants: Sequence[Want], stats: Statistics, classes: Classes, label: str | None = None) -> Tilted:
+    """The mixture moved to what is wanted, all of which `find_splits` called possible.
+
+    As far as that goes, components are weighed by what they hold of the label instead of moving it inside them: what
+    is known of a row then tells its label as before.
+    """
     parts = _split(mix, classes)
-    pushed = torch.zeros(len(wants), dtype=torch.float64)  # how far each was pushed so far
+    if label is not None and any(label in columns_of(want.value) for want in wants):
+        parts = _moved(parts, wants, stats, _Keeping(label, fixed=True))
+    parts = _moved(parts, wants, stats, _Keeping(label, fixed=False))
+    return Tilted(parts.mixture, tuple(_off(parts.mixture, wants, stats)))
+
+
+def _moved(start: _Parts, wants: Sequence[Want], stats: Statistics, keeping: _Keeping) -> _Parts:
+    """The parts moved to what is wanted.
+
+    The directions that a number changes in are those where it ends, which only a linear one has from the start. So they
+    are followed step by step first, and then the whole way is gone again along those of the end, a few times.
+    """
+    parts, active = _followed(start, wants, stats, keeping)
+    chosen = [wants[j] for j in active]
+    for _ in range(STRAIGHTENED if chosen else 0):
+        directions = [_influence(want, stats, parts, keeping.label) for want in chosen]
+        straight = _along(start, directions, chosen, stats, keeping)
+        if straight is None or any(abs(o) > NEAR for o in _off(straight.mixture, wants, stats) if o == o):
+            break
+        parts = straight
+    return parts
+
+
+def _followed(parts: _Parts, wants: Sequence[Want], stats: Statistics, keeping: _Keeping) -> tuple[_Parts, list[int]]:
+    """Newton's method, in the directions of where the parts are; and which of the numbers were pushed."""
+    pushed = [False] * len(wants)
     off = _off(parts.mixture, wants, stats)
     for _ in range(STEPS):
-        active = [j for j, want in enumerate(wants) if off[j] != 0 and (abs(off[j]) > NEAR or pushed[j] != 0)]
-        if not active or max(abs(off[j]) for j in active) <= NEAR or not np.isfinite([off[j] for j in active]).all():
+        active = [j for j in range(len(wants)) if off[j] != 0 and (abs(off[j]) > NEAR or pushed[j])]
+        if not active or max(abs(off[j]) for j in active) <= NEAR:
             break
-        step, moved = _newton(parts, [wants[j] for j in active], [off[j] for j in active], stats)
-        pushed[active] += step
-        parts = moved
-        off = _off(parts.mixture, wants, stats)
-    return Tilted(parts.mixture, tuple(off))
+        chosen = [wants[j] for j in active]
+        directions = [_influence(want, stats, parts, keeping.label) for want in chosen]
+        zero = torch.zeros(len(chosen), dtype=torch.float64)
+        step = _newton(parts, directions, zero, chosen, [off[j] for j in active], stats, keeping)
+        moved = _Parts(_pushed(parts, directions, step, keeping), parts.places)
+        now = _off(moved.mixture, wants, stats)
+        lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
+        if lost.any() or (keeping.fixed and _size(now) > 0.9 * _size(off)):
+            break  # as far as it goes
+        pushed = [was or j in active for j, was in enumerate(pushed)]
+        parts, off = moved, now
+    return parts, [j for j, was in enumerate(pushed) if was]
+
+
+def _along(
+    start: _Parts,
+    directions: Sequence[_Direction],
+    wants: Sequence[Want],
+    stats: Statistics,
+    keeping: _Keeping,
+) -> _Parts | None:
+    """The parts moved along fixed directions to the aims, if that leads there."""
+    push = torch.zeros(len(wants), dtype=torch.float64)
+    for _ in range(STEPS):
+        moved = _pushed(start, directions, push, keeping)
+        off = _off(moved, wants, stats)
+        if not np.isfinite(off).all():
+            return None
+        if max(map(abs, off)) <= NEAR / 2:
+            return _Parts(moved, start.places)
+        push = push + _newton(start, directions, push, wants, off, stats, keeping)
+    return None
+
+
+def _size(off: Sequence[float]) -> float:
+    return float(np.nansum(np.abs(off)))
 
 
 def _off(mix: Mixture, wants: Sequence[Want], stats: Statistics) -> list[float]:
@@ -70,24 +142,26 @@ def _off(mix: Mixture, wants: Sequence[Want], stats: Statistics) -> list[float]:
     return found
 
 
-def _newton(parts: _Parts, wants: Sequence[Want], off: Sequence[float], stats: Statistics) -> tuple[Tensor, _Parts]:
-    """One step towards the aims: how far along each direction, and where that leads."""
-    directions = [_influence(want, stats, parts) for want in wants]
-    push = torch.zeros(len(wants), dtype=torch.float64, requires_grad=True)
-    moved = _pushed(parts, directions, push)
+def _newton(
+    parts: _Parts,
+    directions: Sequence[_Direction],
+    at: Tensor,
+    wants: Sequence[Want],
+    off: Sequence[float],
+    stats: Statistics,
+    keeping: _Keeping,
+) -> Tensor:
+    """By how much more to push along each direction."""
+    push = at.clone().requires_grad_()
+    moved = _pushed(parts, directions, push, keeping)
     values = [stats.value(want.value, moved) / want.unit for want in wants]
     jacobian = torch.stack([torch.autograd.grad(value, push, retain_graph=True)[0] for value in values])
-    away = torch.tensor(off, dtype=torch.float64)
-    step = -torch.linalg.pinv(jacobian, rtol=1e-9) @ away
-    nats = 0.5 * float(step @ jacobian @ step)
-    if nats > LARGEST_STEP:
-        step = step * (LARGEST_STEP / nats) ** 0.5
-    with torch.no_grad():
-        found = _pushed(parts, directions, step)
-    return step, _Parts(found, parts.places)
+    step: Tensor = -torch.linalg.pinv(jacobian, rtol=1e-9) @ torch.tensor(off, dtype=torch.float64)
+    nats = 0.5 * abs(float(step @ jacobian @ step))
+    return step * (LARGEST_STEP / nats) ** 0.5 if nats > LARGEST_STEP else step
 
 
-def _influence(want: Want, stats: Statistics, parts: _Parts) -> dict[str, Tensor]:
+def _influence(want: Want, stats: Statistics, parts: _Parts, label: str | None) -> dict[str, Tensor]:
     """How a number of the table changes with the rows, in tolerances: by column, a number for each bin and component.
 
     Of a statistic of several columns all but one are fixed in a component.
@@ -99,7 +173,7 @@ def _influence(want: Want, stats: Statistics, parts: _Parts) -> dict[str, Tensor
         layout = stats.layout(stat)
         if not layout.axes or table.grad is None:
             continue
-        free = layout.free
+        free = layout.free(label)
         by_bin = _over_bins(table.grad, stats.cells(stat)).movedim(free, -1)  # (bins, ..., bins of the free column)
         fixed = [axis.column for place, axis in enumerate(layout.axes) if place != free]
         at_parts = by_bin[tuple(parts.places[name] for name in fixed)] if fixed else by_bin[None, :]
@@ -115,7 +189,7 @@ def _over_bins(table: Tensor, cells: Cells) -> Tensor:
     return table
 
 
-def _pushed(parts: _Parts, directions: Sequence[Mapping[str, Tensor]], push: Tensor) -> Mixture:
+def _pushed(parts: _Parts, directions: Sequence[_Direction], push: Tensor, keeping: _Keeping) -> Mixture:
     """The mixture with its rows weighed by `exp(sum_j push_j direction_j)`."""
     mix = parts.mixture
     log_w = mix.w.log()
@@ -123,6 +197,9 @@ def _pushed(parts: _Parts, directions: Sequence[Mapping[str, Tensor]], push: Ten
     for name in {name: None for direction in directions for name in direction}:
         factor = sum(push[j] * each[name] for j, each in enumerate(directions) if name in each)
         place = mix.columns.index(name)
+        if keeping.fixed and name == keeping.label:
+            log_w = log_w + (P[place] * factor).sum(1)
+            continue
         top = torch.where(P[place] > 0, factor, -torch.inf).amax(1, keepdim=True).detach()
         table = P[place] * torch.exp((factor - top).clamp(max=0.0))
         total = table.sum(1, keepdim=True)

@@ -18,7 +18,7 @@ Formula = TypeVar("Formula", bound=Callable[..., Array])
 Argument = Literal["number", "condition", "column"]
 Unit = Literal["value", "squared", "product", "share", "nats", "rows"]
 LEARNER_OPTIONS = ("lr", "n_epochs", "batch_size")  # of the classifiers a measure trains
-Direction = Literal["lower is fairer", "higher is more useful"]
+Direction = Literal["lower is fairer", "higher is more useful", "lower is more useful"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,10 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number of a classifier trained on the table; `kind` is the command kind it belongs to."""
+    """A number of a classifier trained on the table; `kind` is the command kind it belongs to.
+
+    `formula(chosen, deserving, members)` of FAIRNESS, `formula(chances, truth)` of UTILITY: see `vocab/measures`.
+    """
 
     name: str
     kind: Literal["FAIRNESS", "UTILITY"]
@@ -61,6 +64,7 @@ class Measure:
     direction: Direction
     range: Interval
     meaning: str
+    formula: Callable[..., Array]
 
 
 STATISTICS: dict[str, Statistic] = {}

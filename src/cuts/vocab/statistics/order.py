@@ -34,13 +34,14 @@ def quantile(p: Array, v: Array, level: float) -> Array:
     middle = place(level)
     found = sorted_v[middle]
     # The value is one of `v`; for a gradient, rows below it pull it down by the distance to the next quantiles.
-    low = max(min(place(level - _NEAR), middle - 1), 0)
-    high = min(max(place(level + _NEAR), middle + 1), len(v) - 1)
+    first, last = int((v < found).sum()), int((v <= found).sum())  # cells of one value lie together
+    low = max(min(place(level - _NEAR), first - 1), 0)
+    high = min(max(place(level + _NEAR), last), len(v) - 1)
     apart = still(cumulated[high] - cumulated[low])
     slope = (sorted_v[high] - sorted_v[low]) / (apart + (apart == 0) * 1.0)
     if not isfinite(float(slope)):
         return found
-    below = (p * (v <= found)).sum()
+    below = (p * ((v < found) * 0.5 + (v <= found) * 0.5)).sum()  # moves with the rows at both ends
     return found + slope * (still(below) - below)
 
 

@@ -1,6 +1,6 @@
 """The paper's statistics, an entropy, and ten statistics at once: accuracy and values of tables that have them.
 
-    python benchmarks/statistics.py --data DIR [--paper results.json] [--tables adult] [--programs S1 ten] [--fits 5]
+    python benchmarks/table_statistics.py --data DIR [--paper results.json] [--tables adult] [--programs S1 ten]
 
 Each program is fitted several times and drawn several times from every fit. In the setting `uniform` numbers are cut
 into the paper's 32 even bins and the learner sees bins, in `default` both are ours. Values are those of the drawn

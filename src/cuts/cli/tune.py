@@ -1,0 +1,178 @@
+"""The command that searches for the values of placeholders: tune."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from shlex import quote as quoted
+from typing import Annotated, Any
+
+import typer
+
+from cuts import pipeline
+from cuts.assess.render import plain
+from cuts.assess.tuned import Outcome, Point, Tuning, Utility
+from cuts.cli import options
+from cuts.cli.progress import watching
+from cuts.cli.shared import print_json, say, stoppable, values
+from cuts.cli.synthesis import PREVIEW_STEPS, ConfigOption, LabelOption, PreviewOption, QuietOption, SeedOption
+from cuts.config import Config, read_config
+from cuts.lang.printer import short
+from cuts.lang.spec import Level
+from cuts.text import render as diagnostics
+from cuts.text.columns import align
+from cuts.text.diagnostic import counted, usage_error
+
+app = typer.Typer()
+
+_NONE = "-"
+
+
+@app.command()
+def tune(
+    program: options.ProgramPath,
+    grid: Annotated[
+        list[str],
+        typer.Option("--grid", metavar="NAME=V1,V2,...", help="Values to try for <NAME>; several make all choices."),
+    ],
+    folds: Annotated[int, typer.Option("--folds", min=2, max=1000, help="Parts of the rows, each held out once.")] = 5,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Folds at a time; otherwise as many as there are cores.")
+    ] = None,
+    data: options.DataOption = None,
+    schema: options.SchemaOption = None,
+    label: LabelOption = None,
+    set_: options.SetOption = None,
+    config: ConfigOption = None,
+    seed: SeedOption = 0,
+    preview: PreviewOption = False,
+    quiet: QuietOption = False,
+    delimiter: options.DelimiterOption = None,
+    quote: options.QuoteOption = None,
+    encoding: options.EncodingOption = None,
+    format: options.FormatOption = options.Format.text,
+) -> None:
+    """Try values for the placeholders of a program, such as its weights, on rows held out.
+
+    Example: cuts tune fair.cuts --grid w=0.0001,0.001,0.01
+    """
+    from cuts import synthesis, tuning
+
+    known, wanted = values(set_), _grid(grid, set_)
+    asked = pipeline.read_program(program)
+    synthesis.check_supported(asked)
+    choices = tuning.choose(asked, wanted, known)
+    settings = read_config(config) if config is not None else Config()
+    settings = replace(settings, steps=PREVIEW_STEPS) if preview else settings
+    rows = pipeline.find_rows(asked, data, delimiter=delimiter, quote=quote, encoding=encoding)
+    columns = pipeline.schema_of(asked, rows, schema=schema, label=label)
+    warnings = tuning.check(choices, columns)
+    if warnings and not quiet:
+        say(diagnostics.as_text(warnings, asked.source))
+    with stoppable("all values were tried", "`--preview` fits faster, and so do fewer folds"), watching(quiet) as watch:
+        found = tuning.tune(
+            asked, columns, rows, wanted,
+            folds=folds, config=settings, seed=seed, values=known, workers=workers or os.cpu_count() or 1, watch=watch,
+        )  # fmt: skip
+    given = {"data": data, "schema": schema, "label": label, "config": config, "seed": seed or None}
+    given |= {"delimiter": delimiter, "quote": quote, "encoding": encoding}
+    command = None if found.best is None else _command(program, {**known, **found.best.values}, given)
+    if format is options.Format.json:
+        print_json(_as_data(found, command))
+    else:
+        print(_as_text(found, command))
+
+
+def _grid(given: Sequence[str], set_: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """What `--grid NAME=V1,V2` gives, by name."""
+    grid: dict[str, tuple[str, ...]] = {}
+    example = "e.g. `--grid w=0.001,0.01`"
+    for item in given:
+        name, sign, listed = item.partition("=")
+        picks = [pick.strip() for pick in listed.split(",")]
+        if not sign or not name or not all(picks):
+            raise usage_error("bad-setting", f"`{item}` is not NAME=V1,V2,...", example)
+        if name in grid:
+            raise usage_error("bad-setting", f"`--grid` gives `{name}` twice", "put all its values into one")
+        grid[name] = tuple(dict.fromkeys(picks))
+    both = sorted(set(grid) & set(values(list(set_ or ()))))
+    if both:
+        raise usage_error("bad-setting", f"`{both[0]}` is both in `--grid` and in `--set`", "leave one of them out")
+    return grid
+
+
+def _command(program: Path, values: Mapping[str, str | float], given: Mapping[str, object]) -> str:
+    """A command that makes the table with those values."""
+    words = ["cuts", "run", str(program)]
+    words += [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
+    words += [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+    return " ".join(map(quoted, words))
+
+
+# --- what is printed
+
+
+def _as_text(found: Tuning, command: str | None) -> str:
+    """A line a point, the free model first, then the recommendation."""
+    names = list(found.points[0].values)
+    lines = [f"line {outcome.line}" for outcome in found.points[0].outcomes]
+    header = [*names, "utility", "±", *lines, "holds"]
+    first = ["none", *[""] * (len(names) - 1), *_utility(found.free), *[_NONE] * (len(lines) + 1)]
+    cells = [first, *(_cells(point, found.folds) for point in found.points)]
+    table = align(header, cells, right=range(len(header)))
+    if found.label is None:
+        what = "how near the model's pairs of columns are to held-out rows, 1 at best"
+    else:
+        what = f"share of held-out rows whose `{found.label}` the model tells"
+    about = f"{counted(found.rows, 'row')} in {counted(found.folds, 'fold')}; utility: {what}"
+    return "\n".join([about, "", table, "", _advice(found), *([] if command is None else [command])])
+
+
+def _cells(point: Point, folds: int) -> list[str]:
+    measured = [_measured(outcome) for outcome in point.outcomes]
+    return [*point.values.values(), *_utility(point.utility), *measured, f"{point.holds} of {folds}"]
+
+
+def _utility(utility: Utility) -> list[str]:
+    return [f"{utility.mean:.4f}", f"{utility.std:.4f}"]
+
+
+def _measured(outcome: Outcome) -> str:
+    """The first number of a command; shares of rows as such."""
+    if outcome.level is Level.ROW:
+        return f"{100 * outcome.values[0]:.2f} %"
+    return short(outcome.values[0], 4) if outcome.values else _NONE
+
+
+def _advice(found: Tuning) -> str:
+    best = found.best
+    if best is None:
+        return "no choice keeps every command in any fold: try other values"
+    if best.holds < found.folds:
+        return f"no choice keeps every command in every fold; the best of them does in {best.holds} of {found.folds}:"
+    if all(point.holds == found.folds for point in found.points):
+        return "every choice keeps every command in every fold; the most useful:"
+    return "the most useful choice that keeps every command in every fold:"
+
+
+def _as_data(found: Tuning, command: str | None) -> dict[str, Any]:
+    """The same facts as JSON values."""
+    best = found.best
+    return {
+        "rows": found.rows,
+        "folds": found.folds,
+        "label": found.label,
+        "none": plain(asdict(found.free)),
+        "points": [_point_data(point) for point in found.points],
+        "recommended": None
+        if best is None
+        else {"values": dict(best.values), "holds_everywhere": best.holds == found.folds, "command": command},
+    }
+
+
+def _point_data(point: Point) -> object:
+    commands = [{**asdict(outcome), "level": outcome.level.value} for outcome in point.outcomes]
+    utility = asdict(point.utility)
+    return plain({"values": dict(point.values), "utility": utility, "holds": point.holds, "commands": commands})

@@ -1,0 +1,360 @@
+"""Fairness by a closed loop: turn the labels' differences between groups until classifiers treat the groups alike.
+
+The number that counts is the one that is controlled. The classifier of a report is trained on a draw of the model, its
+signed gap is measured on reference rows, and the difference between groups in the synthetic table (`model/knobs.py`) is
+turned against it by the secant method. The first step is told by a classifier in closed form, which costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from cuts import sampling
+from cuts.assess.effects import Bench, Predicted, desired_place, signed_gaps, value_of
+from cuts.assess.learners import CLASSIFIERS, missing_libraries
+from cuts.data.codec import Codes
+from cuts.data.schema import Category, Schema
+from cuts.data.table import Floats, Table
+from cuts.lang.spec import InSet, MeasureOf, ModelAim, ModelGoal, Pred
+from cuts.model.cells import Statistics
+from cuts.model.goals import TradeOff, Trial
+from cuts.model.independence import loosen
+from cuts.model.knobs import Knob, share
+from cuts.model.mixture import Mixture
+from cuts.model.store import Model
+from cuts.model.surrogate import fit_ridge
+from cuts.model.utility import Utility
+from cuts.vocab.names import measures
+
+TRIALS = 4  # after the first look
+HALVINGS = 4  # of the strength with which a column is hidden
+PROBE = 0.1  # turn of a knob by which the first step is told
+STEADY = 0.01  # beside the squares of how gaps follow knobs
+NEAR = 0.004  # gap from its aim at which the search ends
+INSIDE = 0.4  # of a bound: where the gap is aimed
+LARGEST_TURN = 0.5
+FEWEST_ROWS = 24_000  # drawn for one look; small tables are drawn several times
+MOST_DRAWS = 6
+SMALLEST_GROUP = 0.002  # share of the rows from which a group is steered
+
+Effect = ModelGoal | ModelAim
+Build = Callable[[Sequence[Knob]], Model]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """Where classifiers are tried: real rows, the same as codes, and how many rows are drawn for them."""
+
+    bench: Bench
+    codes: Codes
+    drawn: int
+    seed: int
+
+    @property
+    def label(self) -> str | None:
+        """The column to predict."""
+        return self.bench.schema.label
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """A group of a column that a command, by its place, compares with all others."""
+
+    owner: int
+    column: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Look:
+    """What classifiers of one setting do: the signed gap of each knob, the measure and accuracy of each command."""
+
+    turned: Floats  # (knobs,)
+    signed: Floats  # (gaps,)
+    measured: Sequence[float]
+    accuracy: Sequence[float]
+
+
+def steer(
+    commands: Sequence[Effect], build: Build, stats: Statistics, track: Track, say: Callable[[str], None]
+) -> Model:
+    """The model whose classifiers do what the commands ask for; what each command cost is among its facts."""
+    free = build(())
+    gaps = [_Gap(i, *each) for i, command in enumerate(commands) for each in _groups(command, free, track.bench.schema)]
+    knobs = _knobs(commands, gaps, free, stats, track.bench.schema)
+    if not knobs:
+        return free
+    say("training classifiers on a draw")
+    first = _look(free, commands, gaps, knobs, track)
+    looks, aim = [first], _aims(commands, gaps, first)
+    follows = np.zeros((len(first.signed), len(knobs)))
+    if np.abs(first.signed - aim).max() > NEAR:
+        follows = _followed(free, build, commands, gaps, knobs, track)
+        for number in range(TRIALS):
+            say(f"steering classifiers, trial {number + 1}")
+            turned = _turned(looks[-1], aim, follows)
+            model = build(_set(knobs, turned))
+            looks.append(replace(_look(model, commands, gaps, knobs, track), turned=turned))
+            if np.abs(looks[-1].signed - aim).max() <= NEAR:
+                break
+            follows = _learned(follows, looks[-2], looks[-1])
+    chosen = _affordable(looks, _settled(looks, aim, follows), commands)
+    nearest = _nearest(looks, chosen)
+    curves = [
+        TradeOff(
+            command.origin.line,
+            Trial(first.measured[i], first.accuracy[i]),
+            tuple(Trial(look.measured[i], look.accuracy[i]) for look in looks[1:]),
+            nearest.measured[i],
+        )
+        for i, command in enumerate(commands)
+    ]
+    return _with_curves(build(_set(knobs, chosen)) if len(looks) > 1 else free, curves)
+
+
+def hide(model: Model, commands: Sequence[Effect], utility: Utility, track: Track) -> Model:
+    """The model in which columns cannot be predicted, as far as the commands ask for and their budgets allow."""
+    for command in filter(_hides, commands):
+        model = _hidden(model, command, utility, track)
+    return model
+
+
+def _hidden(model: Model, command: Effect, utility: Utility, track: Track) -> Model:
+    target = command.measure.target
+    first = Trial(_told(model, command, track), utility(model.mixture))
+    trials: dict[float, Trial] = {}
+
+    def goes_further(strength: float) -> bool:
+        """Whether a strength leaves room for more: within the budget, or not yet below the bound."""
+        moved = replace(model, mixture=loosen(model.mixture, target, strength))
+        trials[strength] = trial = Trial(_told(moved, command, track), utility(moved.mixture))
+        if isinstance(command, ModelAim):
+            return target == track.label or trial.utility >= first.utility * (1.0 - command.budget)
+        return trial.value > command.bound
+
+    strength = _strongest(goes_further) if isinstance(command, ModelAim) else _weakest(goes_further)
+    chosen = trials.get(strength, first)
+    curve = TradeOff(command.origin.line, first, tuple(trials.values()), chosen.value)
+    return _with_curves(replace(model, mixture=loosen(model.mixture, target, strength)), (curve,))
+
+
+# --- looks
+
+
+def _look(model: Model, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[Knob], track: Track) -> _Look:
+    """Classifiers trained on draws of a model, on average over the draws."""
+    schema = track.bench.schema
+    repeats = int(np.clip(FEWEST_ROWS // track.drawn, 1, MOST_DRAWS))
+    signed, measured, right = [], [], []
+    for repeat in range(repeats):
+        found = [_predict(model, command.measure, track, repeat) for command in commands]
+        signed.append(_signed(found, commands, gaps, schema))
+        measured.append([value_of(c.measure, each, schema) for c, each in zip(commands, found, strict=True)])
+        right.append([each.accuracy for each in found])
+    told = (np.mean(signed, axis=0), np.mean(measured, axis=0).tolist(), np.mean(right, axis=0).tolist())
+    return _Look(np.array([knob.value for knob in knobs]), *told)
+
+
+def _predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predicted:
+    """What the classifier that counts says of the reference rows; without its library, the one in closed form."""
+    if missing_libraries():
+        return _by_ridge(model.mixture, measure, track)
+    blocks = sampling.sample_blocks(model, track.drawn, seed=track.seed + 1_000 + repeat)
+    table = Table(pa.concat_tables([block.arrow for block in blocks]))
+    return track.bench.predict(CLASSIFIERS[0], table, measure)
+
+
+def _by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predicted:
+    classifier = fit_ridge(mix, measure.target, measure.features)
+    told = classifier.scores(track.codes).argmax(1).numpy()
+    return Predicted(told, track.codes[measure.target], track.bench.reference)
+
+
+def _signed(
+    found: Sequence[Predicted], commands: Sequence[Effect], gaps: Sequence[_Gap], schema: Schema
+) -> list[float]:
+    """The signed gaps of all groups, one after the other."""
+    return [
+        value
+        for gap in gaps
+        for value in signed_gaps(commands[gap.owner].measure, found[gap.owner], schema, gap.column, gap.group)
+    ]
+
+
+def _told(model: Model, command: Effect, track: Track) -> float:
+    """A measure of the classifier that counts."""
+    return value_of(command.measure, _predict(model, command.measure, track, 0), track.bench.schema)
+
+
+# --- hiding
+
+
+def _hides(command: Effect) -> bool:
+    """Whether a command asks for a column that cannot be predicted."""
+    higher = measures()[command.measure.name].direction == "higher is more useful"
+    if isinstance(command, ModelAim):
+        return (command.direction == "MINIMIZE") == higher
+    return command.op in (("<", "<=") if higher else (">", ">="))
+
+
+def _strongest(affordable: Callable[[float], bool]) -> float:
+    """The largest strength that is affordable."""
+    if affordable(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if affordable(middle) else (low, middle)
+    return low
+
+
+def _weakest(falls_short: Callable[[float], bool]) -> float:
+    """The smallest strength that is enough, or all of it."""
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falls_short(middle) else (low, middle)
+    return high
+
+
+def _with_curves(model: Model, curves: Sequence[TradeOff]) -> Model:
+    return replace(model, facts=replace(model.facts, trade_offs=(*model.facts.trade_offs, *curves)))
+
+
+def groups_in(commands: Sequence[Effect], schema: Schema) -> list[Pred]:
+    """The values commands tell apart, which need bins of their own: groups, and outcomes."""
+    found: list[Pred] = []
+    for command in commands:
+        for name in (*command.measure.protected, command.measure.target):
+            column = schema[name]
+            assert isinstance(column, Category)
+            found += [InSet(name, frozenset({category})) for category in column.categories]
+    return found
+
+
+# --- the search
+
+
+def _groups(command: Effect, model: Model, schema: Schema) -> list[tuple[str, str]]:
+    """The groups to steer, by column: one of two, else all but the largest; tiny ones are left alone."""
+    found = []
+    for name in command.measure.protected:
+        column = schema[name]
+        assert isinstance(column, Category)
+        share = dict(zip(column.categories, (model.mixture.w @ model.mixture[name]).tolist(), strict=False))
+        known = [category for category, part in share.items() if part >= SMALLEST_GROUP]
+        largest = max(known, key=lambda category: share[category])
+        found += [(name, category) for category in known if category != largest]
+    return found
+
+
+def _knobs(
+    commands: Sequence[Effect], gaps: Sequence[_Gap], model: Model, stats: Statistics, schema: Schema
+) -> list[Knob]:
+    """The knobs of all commands at their present values: one a group, and for odds, which are two gaps, one of all."""
+    found = []
+    for i, command in enumerate(commands):
+        target = schema[command.measure.target]
+        assert isinstance(target, Category)
+        desired = target.categories[desired_place(command.measure, schema)]
+        knob = Knob(command.origin.line, target.name, desired, 0.0)
+        own = [replace(knob, column=gap.column, group=gap.group) for gap in gaps if gap.owner == i]
+        found += [*own, *([knob] if own and _is_odds(command) else [])]
+    once = {(knob.target, knob.desired, knob.column, knob.group): knob for knob in found}.values()
+    return [replace(knob, value=stats.known(share(knob), model.mixture)) for knob in once]
+
+
+def _set(knobs: Sequence[Knob], values: Floats) -> list[Knob]:
+    return [replace(knob, value=float(value)) for knob, value in zip(knobs, values, strict=True)]
+
+
+def _aims(commands: Sequence[Effect], gaps: Sequence[_Gap], first: _Look) -> Floats:
+    """The signed gaps to steer to: none, or well inside of a bound."""
+    owners = [gap.owner for gap in gaps for _ in range(2 if _is_odds(commands[gap.owner]) else 1)]
+    found = []
+    for owner, signed in zip(owners, first.signed, strict=True):
+        command = commands[owner]
+        if isinstance(command, ModelAim):
+            found.append(0.0)
+        elif command.op in (">", ">="):
+            found.append(float(signed))
+        else:
+            found.append(float(np.clip(signed, -INSIDE * command.bound, INSIDE * command.bound)))
+    return np.array(found)
+
+
+def _is_odds(command: Effect) -> bool:
+    return command.measure.name == "EQUALIZED_ODDS"
+
+
+def _followed(
+    free: Model, build: Build, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[Knob], track: Track
+) -> Floats:
+    """How much each gap follows each knob, by the classifier in closed form: (gaps, knobs)."""
+
+    def signed(model: Model) -> Floats:
+        found = [_by_ridge(model.mixture, command.measure, track) for command in commands]
+        return np.array(_signed(found, commands, gaps, track.bench.schema))
+
+    start = signed(free)
+    found = np.zeros((len(start), len(knobs)))
+    for j, knob in enumerate(knobs):
+        step = -PROBE if knob.value > 0 else PROBE
+        turned = [replace(each, value=each.value + step) if each is knob else each for each in knobs]
+        found[:, j] = (signed(build(turned)) - start) / step
+    return found
+
+
+def _turned(last: _Look, aim: Floats, follows: Floats) -> Floats:
+    """Where to turn the knobs next."""
+    step = _step(last, aim, follows)
+    return np.clip(last.turned + np.clip(step, -LARGEST_TURN, LARGEST_TURN), -0.95, 0.95)
+
+
+def _step(look: _Look, aim: Floats, follows: Floats) -> Floats:
+    """By how much to turn the knobs, in small steps where a gap hardly follows."""
+    steady = follows.T @ follows + STEADY * np.eye(follows.shape[1])
+    found: Floats = np.linalg.solve(steady, follows.T @ (aim - look.signed)).astype(np.float64)
+    return found
+
+
+def _learned(follows: Floats, before: _Look, after: _Look) -> Floats:
+    """The same as the last turn showed it, by half: classifiers differ from draw to draw."""
+    turn = after.turned - before.turned
+    length = float(turn @ turn)
+    missed = after.signed - before.signed - follows @ turn
+    return follows if length == 0 else follows + 0.5 * np.outer(missed, turn) / length
+
+
+def _settled(looks: Sequence[_Look], aim: Floats, follows: Floats) -> Floats:
+    """Where the knobs should stand by all looks together, those nearer to the aim counting more."""
+    if len(looks) == 1:
+        return looks[0].turned
+    later = looks[1:]
+    near = [1.0 / (0.01**2 + float(((look.signed - aim) ** 2).max())) for look in later]
+    weights = np.array(near)
+    points = np.stack([look.turned + _step(look, aim, follows) for look in later])
+    tried = np.stack([look.turned for look in looks])
+    middle = (points * weights[:, None]).sum(0) / weights.sum()
+    found: Floats = np.clip(middle, tried.min(0), tried.max(0)).astype(np.float64)
+    return found
+
+
+def _nearest(looks: Sequence[_Look], turned: Floats) -> _Look:
+    return min(looks, key=lambda look: float(np.abs(look.turned - turned).sum()))
+
+
+def _affordable(looks: Sequence[_Look], chosen: Floats, commands: Sequence[Effect]) -> Floats:
+    """The same, turned back as far as the budgets of the commands demand."""
+    first, nearest = looks[0], _nearest(looks, chosen)
+    kept = 1.0
+    for i, command in enumerate(commands):
+        lost = first.accuracy[i] - nearest.accuracy[i]
+        if isinstance(command, ModelAim) and lost > command.budget * first.accuracy[i]:
+            kept = min(kept, command.budget * first.accuracy[i] / lost)
+    found: Floats = (first.turned + kept * (chosen - first.turned)).astype(np.float64)
+    return found

@@ -1,0 +1,242 @@
+"""A search over the placeholders of a program, such as its weights: every choice of values is tried on held-out rows.
+
+The rows are cut into folds (`count/folds.py`). For every fold a model is fitted to the other rows and shaped by the
+program with each choice of values. A table drawn from it says whether the commands hold, the held-out rows say how
+useful it is. What came of it is `assess/tuned.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from threading import Event, Lock
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from cuts import pipeline
+from cuts.assess.tuned import Tuning, find_utility, sum_up
+from cuts.assess.verify import Verdict, verify
+from cuts.config import Config
+from cuts.count.folds import Fold, count_folds
+from cuts.count.sources import Rows
+from cuts.data.schema import Schema
+from cuts.data.table import Table
+from cuts.lang.binder import bind
+from cuts.lang.placeholders import fill
+from cuts.lang.printer import render
+from cuts.lang.spec import Spec
+from cuts.lang.syntax import Program
+from cuts.model import utility
+from cuts.model.device import use_threads
+from cuts.model.fit import Progress
+from cuts.model.memory import choose_smoothing
+from cuts.model.shape import Again
+from cuts.sampling import sample_blocks
+from cuts.synthesis import Learned, Said, Watch, make_model, prepare, shape_model
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usage_error
+
+_Made = TypeVar("_Made")
+
+KEPT = 5_000  # rows of a fold that a model is tried on
+APART = frozenset({"table"})  # backbones without random state that threads would share
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Values for the placeholders of the grid, and the program with them."""
+
+    values: Mapping[str, str]
+    program: Program  # without placeholders
+
+
+def tune(
+    program: Program,
+    schema: Schema,
+    rows: Rows,
+    grid: Mapping[str, Sequence[str]],
+    *,
+    folds: int = 5,
+    config: Config | None = None,
+    seed: int = 0,
+    values: Mapping[str, str | float] | None = None,
+    workers: int = 1,
+    watch: Watch | None = None,
+) -> Tuning:
+    """Every choice from the grid tried on every fold; `values` fill the other placeholders.
+
+    The rows are read twice, as for one fit. Folds are worked on by several threads at once; the result is the same for
+    any number of them.
+    """
+    if folds < 2:
+        raise usage_error("bad-count", f"{folds} folds hold no rows out", "ask for more: `--folds 5`")
+    watch = watch or Watch()
+    choices = choose(program, grid, values or {})
+    config = replace(config or Config(), threads=1)  # the folds are what is done in parallel
+    prepared = prepare([each.program for each in choices], schema, rows, config=config, seed=seed, watch=watch)
+    watch.stage("counting")
+    parts = count_folds(rows.blocks(), prepared.codec, prepared.cliques, folds, keep=KEPT, seen=watch.counted)
+    counts = sum((part.counts for part in parts[1:]), parts[0].counts)
+    if counts.rows < folds:
+        title = f"{counted(counts.rows, 'row')} cannot be cut into {folds} folds"
+        raise usage_error("bad-count", title, "ask for fewer: `--folds 2`")
+    with use_threads(1):
+        watch.stage("choosing the smoothing")
+        smoothing = choose_smoothing(prepared.codes, prepared.codec, prepared.label, config, seed=seed)
+        learned = replace(prepared.with_counts(counts), config=replace(config, smoothing=smoothing))
+        specs = tuple(bind(choice.program, schema) for choice in choices)
+        search = _Search(learned, parts, tuple(choices), specs, _one_at_a_time(watch.stage))
+        tried = _each(search.try_fold, folds, workers=workers if config.backbone in APART else 1)
+    points = [
+        sum_up(choice.values, [fold.utilities[place] for fold in tried], [fold.verdicts[place] for fold in tried])
+        for place, choice in enumerate(choices)
+    ]
+    free = find_utility([fold.free for fold in tried])
+    return Tuning(counts.rows, folds, learned.label, free, tuple(points))
+
+
+def choose(program: Program, grid: Mapping[str, Sequence[str]], values: Mapping[str, str | float]) -> list[Choice]:
+    """Every choice of values from the grid; a `CutsError` when a placeholder stays open or a name fits none.
+
+    >>> from cuts.lang.parser import parse
+    >>> found = choose(parse("SYNTHESIZE: a; ENFORCE: age > <limit>; END;"), {"limit": ["30", "40"]}, {})
+    >>> [choice.values for choice in found]
+    [{'limit': '30'}, {'limit': '40'}]
+    """
+    picks = [dict(zip(grid, picked, strict=True)) for picked in product(*grid.values())]
+    return [Choice(picked, fill(program, {**values, **picked})) for picked in picks]
+
+
+def check(choices: Sequence[Choice], schema: Schema) -> tuple[Diagnostic, ...]:
+    """The warnings about the programs of all choices; raises when one has errors.
+
+    What is not said of all of them says for which values it is.
+    """
+    said = [pipeline.check(choice.program, schema).diagnostics for choice in choices]
+    common = [each for each in said[0] if all(each in others for others in said)]
+    own = [
+        replace(each, title=f"with {written(choice.values)}: {each.title}")
+        for choice, some in zip(choices, said, strict=True)
+        for each in some
+        if each not in common
+    ]
+    if has_errors([*common, *own]):
+        raise CutsError([*common, *own], choices[0].program.source)
+    return (*common, *own)
+
+
+def written(values: Mapping[str, str]) -> str:
+    """Values with their names.
+
+    >>> written({"w": "0.1", "v": "2"})
+    'w=0.1, v=2'
+    """
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+# --- one fold
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """One fold: the utility of the model without any command, then utility and verdicts of every choice."""
+
+    free: float
+    utilities: tuple[float, ...]
+    verdicts: tuple[tuple[Verdict, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """What is tried on every fold."""
+
+    learned: Learned  # of all rows
+    folds: tuple[Fold, ...]
+    choices: tuple[Choice, ...]
+    specs: tuple[Spec, ...]
+    say: Said
+
+    def try_fold(self, place: int, go_on: Callable[[], None]) -> _Tried:
+        """Every choice with a model of the rows outside a fold; `go_on` is asked now and then and may raise."""
+
+        def fitted(_: Progress) -> None:
+            go_on()
+
+        watch, where = Watch(fitted=fitted), f"fold {place + 1} of {len(self.folds)}"
+        part, rows, label = self.folds[place], self.learned.counts.rows, self.learned.label
+        outside = self._outside(place)
+        reference = None if label is None else utility.Reference(part.codes, label)
+        measure = utility.find_utility(reference, Again(part.counts, label, outside.config, outside.seed))
+        self.say(f"{where}: fitting")
+        free = make_model(replace(outside, spec=replace(outside.spec, commands=())), watch=watch)
+        utilities, verdicts = [], []
+        for choice, spec in zip(self.choices, self.specs, strict=True):
+            go_on()
+            self.say(f"{where}: {written(choice.values)}")
+            text = render(choice.program)
+            with _located(f"in {where} with {written(choice.values)}"):
+                model = shape_model(replace(outside, spec=spec, program=text), replace(free, program=text), rows, watch)
+                blocks = [block.arrow for block in sample_blocks(model, rows, seed=outside.seed)]
+            utilities.append(measure(model.mixture))
+            verdicts.append(verify(spec, Table(pa.concat_tables(blocks)), interval=False))
+        return _Tried(measure(free.mixture), tuple(utilities), tuple(verdicts))
+
+    def _outside(self, place: int) -> Learned:
+        """What is known without the rows of a fold."""
+        learned = self.learned
+        counts = learned.counts - self.folds[place].counts
+        if learned.sample.rows < learned.counts.rows:  # so many rows that those of the fold decide nothing in it
+            return replace(learned, counts=counts)
+        rows = np.flatnonzero(np.arange(learned.sample.rows) % len(self.folds) != place)
+        codes = {name: values[rows] for name, values in learned.codes.items()}
+        return replace(learned, counts=counts, sample=Table(learned.sample.arrow.take(rows)), codes=codes)
+
+
+@contextmanager
+def _located(where: str) -> Iterator[None]:
+    """What is wrong says where."""
+    try:
+        yield
+    except CutsError as error:
+        told = [replace(each, title=f"{where}: {each.title}") for each in error.diagnostics]
+        raise CutsError(told, error.source) from None
+
+
+# --- all of them
+
+
+class _StoppedError(Exception):
+    """Another fold failed, or the user stopped the search."""
+
+
+def _each(work: Callable[[int, Callable[[], None]], _Made], count: int, *, workers: int) -> list[_Made]:
+    """The work done for every place, by several threads; the first problem stops all."""
+    stopped = Event()
+
+    def go_on() -> None:
+        if stopped.is_set():
+            raise _StoppedError
+
+    with ThreadPoolExecutor(min(workers, count)) as pool:
+        waiting = [pool.submit(work, place, go_on) for place in range(count)]
+        try:
+            failed = [each for each in wait(waiting, return_when=FIRST_EXCEPTION).done if each.exception()]
+            return [each.result() for each in failed or waiting]
+        finally:
+            stopped.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _one_at_a_time(say: Said) -> Said:
+    """The same for several threads."""
+    lock = Lock()
+
+    def said(text: str) -> None:
+        with lock:
+            say(text)
+
+    return said
