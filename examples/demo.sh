@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What `make demo` shows, on the Adult table that comes with the package: a program is checked, planned, tried on the
 # real rows and made true in synthetic ones; then a model of the table is kept, drawn from and judged.
-# `--preview` is a quick fit: leave it out for the best one, which takes about a minute. One thread, because two that
+# `--preview` is a quick fit: leave it out for the best one, which takes one or two minutes. One thread, because two that
 # wait for each other on a busy machine are slower.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -45,8 +45,8 @@ show_exit 3 cuts check "$made/contradiction.cuts"
 say "The real rows break some lines of the program: that is the point of a synthetic table."
 show_exit 1 cuts verify adult.cuts adult
 
-say "A synthetic table, and a verdict for every line. In this version only the row rules are made to hold."
-show_exit 1 cuts run adult.cuts "${fast[@]}" -o "$made/synthetic.csv"
+say "A synthetic table: row rules and means hold, and the gap of a classifier trained on it is turned down and measured."
+show_exit 0 cuts run adult.cuts "${fast[@]}" -o "$made/synthetic.csv"
 show head -n 4 "$made/synthetic.csv"
 
 say "A model of the table as it is, to draw from later without the table, also under a condition."

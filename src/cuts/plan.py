@@ -33,6 +33,7 @@ from cuts.logic.layout import conditions, lay_out
 from cuts.logic.splits import find_splits
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
+from cuts.vocab.names import measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +117,33 @@ def _how(command: Bound, diagram: Diagram, closed: bool) -> str:
             return ("closed form" if closed else _weight(command.weight)) + chosen
         case TableAim():
             return f"{'closed form' if closed else _weight(command.weight)}, step by step"
-        case ModelGoal(measure) | ModelAim(_, measure):
-            return f"{command.method or 'ridge'} surrogate for {measure.target}, {_weight(command.weight)}"
+        case ModelGoal() | ModelAim():
+            return _effect(command)
         case Privacy(epsilon, delta):
             return f"noisy counts only, epsilon={short(epsilon)}, delta={short(delta)}"
         case _:
             assert_never(command)
+
+
+def _effect(command: ModelGoal | ModelAim) -> str:
+    measure, entry = command.measure, measures()[command.measure.name]
+    if command.method is not None or command.weight is not None:
+        return f"{command.method or 'ridge'} surrogate for {measure.target}, {_weight(command.weight)}"
+    if entry.kind == "FAIRNESS":
+        return f"shares of {measure.target} by group turned until classifiers treat {_listed(measure.protected)} alike"
+    return f"{measure.target} made independent of the other columns" if hides(command) else "measured only"
+
+
+def hides(command: ModelGoal | ModelAim) -> bool:
+    """Whether a command about predicting a column asks for less of it."""
+    higher = measures()[command.measure.name].direction == "higher is more useful"
+    if isinstance(command, ModelAim):
+        return (command.direction == "MINIMIZE") == higher
+    return command.op in (("<", "<=") if higher else (">", ">="))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)
 
 
 def _weight(weight: float | None) -> str:

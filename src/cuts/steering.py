@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from cuts import sampling
-from cuts.assess.effects import Bench, Predicted, desired_place, signed_gaps, value_of
-from cuts.assess.learners import CLASSIFIERS, missing_libraries
+from cuts.assess.downstream import has_target
+from cuts.assess.effects import Bench, Predicted, desired_place, measure_effect, signed_gaps, value_of
+from cuts.assess.learners import CLASSIFIERS, Classifier, missing_libraries
 from cuts.data.codec import Codes
 from cuts.data.schema import Category, Schema
 from cuts.data.table import Floats, Table
@@ -28,16 +29,20 @@ from cuts.model.mixture import Mixture
 from cuts.model.store import Model
 from cuts.model.surrogate import fit_ridge
 from cuts.model.utility import Utility
-from cuts.vocab.names import measures
+from cuts.plan import hides
 
+QUICK: tuple[Classifier, ...] = ("xgboost", "logistic regression")  # that a hidden column is tried with
 TRIALS = 4  # after the first look
 HALVINGS = 4  # of the strength with which a column is hidden
 PROBE = 0.1  # turn of a knob by which the first step is told
 STEADY = 0.01  # beside the squares of how gaps follow knobs
+STEADIER = 0.3  # the same of a knob of all rows: how frequent a label is matters to accuracy
+FREE = 0.25  # of its value, by which such a knob is turned at most
 NEAR = 0.004  # gap from its aim at which the search ends
 INSIDE = 0.4  # of a bound: where the gap is aimed
+WELL = 0.8  # of a bound: a gap below is left as it is
 LARGEST_TURN = 0.5
-FEWEST_ROWS = 24_000  # drawn for one look; small tables are drawn several times
+FEWEST_ROWS = 60_000  # drawn for one look, as several tables
 MOST_DRAWS = 6
 SMALLEST_GROUP = 0.002  # share of the rows from which a group is steered
 
@@ -74,6 +79,7 @@ class _Look:
     """What classifiers of one setting do: the signed gap of each knob, the measure and accuracy of each command."""
 
     turned: Floats  # (knobs,)
+    steady: Floats  # (knobs,), how little each wants to be turned
     signed: Floats  # (gaps,)
     measured: Sequence[float]
     accuracy: Sequence[float]
@@ -96,29 +102,30 @@ def steer(
         follows = _followed(free, build, commands, gaps, knobs, track)
         for number in range(TRIALS):
             say(f"steering classifiers, trial {number + 1}")
-            turned = _turned(looks[-1], aim, follows)
+            turned = _turned(looks[-1], aim, follows, knobs)
             model = build(_set(knobs, turned))
             looks.append(replace(_look(model, commands, gaps, knobs, track), turned=turned))
             if np.abs(looks[-1].signed - aim).max() <= NEAR:
                 break
             follows = _learned(follows, looks[-2], looks[-1])
     chosen = _affordable(looks, _settled(looks, aim, follows), commands)
-    nearest = _nearest(looks, chosen)
+    model = build(_set(knobs, chosen)) if len(looks) > 1 else free
+    last = first if len(looks) == 1 else _look(model, commands, gaps, knobs, track)
     curves = [
         TradeOff(
             command.origin.line,
             Trial(first.measured[i], first.accuracy[i]),
-            tuple(Trial(look.measured[i], look.accuracy[i]) for look in looks[1:]),
-            nearest.measured[i],
+            tuple(Trial(look.measured[i], look.accuracy[i]) for look in (*looks[1:], *([last] if looks[1:] else []))),
+            last.measured[i],
         )
         for i, command in enumerate(commands)
     ]
-    return _with_curves(build(_set(knobs, chosen)) if len(looks) > 1 else free, curves)
+    return _with_curves(model, curves)
 
 
 def hide(model: Model, commands: Sequence[Effect], utility: Utility, track: Track) -> Model:
     """The model in which columns cannot be predicted, as far as the commands ask for and their budgets allow."""
-    for command in filter(_hides, commands):
+    for command in filter(hides, commands):
         model = _hidden(model, command, utility, track)
     return model
 
@@ -134,7 +141,7 @@ def _hidden(model: Model, command: Effect, utility: Utility, track: Track) -> Mo
         trials[strength] = trial = Trial(_told(moved, command, track), utility(moved.mixture))
         if isinstance(command, ModelAim):
             return target == track.label or trial.utility >= first.utility * (1.0 - command.budget)
-        return trial.value > command.bound
+        return trial.value > command.bound if command.op in ("<", "<=") else trial.value < command.bound
 
     strength = _strongest(goes_further) if isinstance(command, ModelAim) else _weakest(goes_further)
     chosen = trials.get(strength, first)
@@ -156,22 +163,28 @@ def _look(model: Model, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs:
         measured.append([value_of(c.measure, each, schema) for c, each in zip(commands, found, strict=True)])
         right.append([each.accuracy for each in found])
     told = (np.mean(signed, axis=0), np.mean(measured, axis=0).tolist(), np.mean(right, axis=0).tolist())
-    return _Look(np.array([knob.value for knob in knobs]), *told)
+    steady = [STEADIER if knob.group is None else STEADY for knob in knobs]
+    return _Look(np.array([knob.value for knob in knobs]), np.array(steady), *told)
 
 
 def _predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predicted:
     """What the classifier that counts says of the reference rows; without its library, the one in closed form."""
     if missing_libraries():
         return _by_ridge(model.mixture, measure, track)
+    return track.bench.predict(CLASSIFIERS[0], _drawn(model, track, repeat), measure)
+
+
+def _drawn(model: Model, track: Track, repeat: int) -> Table:
     blocks = sampling.sample_blocks(model, track.drawn, seed=track.seed + 1_000 + repeat)
-    table = Table(pa.concat_tables([block.arrow for block in blocks]))
-    return track.bench.predict(CLASSIFIERS[0], table, measure)
+    return Table(pa.concat_tables([block.arrow for block in blocks]))
 
 
 def _by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predicted:
     classifier = fit_ridge(mix, measure.target, measure.features)
-    told = classifier.scores(track.codes).argmax(1).numpy()
-    return Predicted(told, track.codes[measure.target], track.bench.reference)
+    known = np.flatnonzero(has_target(track.bench.reference, measure.target))
+    codes = {name: code[known] for name, code in track.codes.items()}
+    told = classifier.scores(codes).argmax(1).numpy()
+    return Predicted(told, codes[measure.target], track.bench.reference.take(known))
 
 
 def _signed(
@@ -186,19 +199,15 @@ def _signed(
 
 
 def _told(model: Model, command: Effect, track: Track) -> float:
-    """A measure of the classifier that counts."""
-    return value_of(command.measure, _predict(model, command.measure, track, 0), track.bench.schema)
+    """A measure of how well a column is predicted, by the strongest of the quick classifiers."""
+    measure, schema = command.measure, track.bench.schema
+    if missing_libraries():
+        return value_of(measure, _by_ridge(model.mixture, measure, track), schema)
+    table = _drawn(model, track, 0)
+    return measure_effect(measure, table, track.bench, QUICK).counted.value
 
 
 # --- hiding
-
-
-def _hides(command: Effect) -> bool:
-    """Whether a command asks for a column that cannot be predicted."""
-    higher = measures()[command.measure.name].direction == "higher is more useful"
-    if isinstance(command, ModelAim):
-        return (command.direction == "MINIMIZE") == higher
-    return command.op in (("<", "<=") if higher else (">", ">="))
 
 
 def _strongest(affordable: Callable[[float], bool]) -> float:
@@ -214,6 +223,10 @@ def _strongest(affordable: Callable[[float], bool]) -> float:
 
 def _weakest(falls_short: Callable[[float], bool]) -> float:
     """The smallest strength that is enough, or all of it."""
+    if not falls_short(0.0):
+        return 0.0
+    if falls_short(1.0):
+        return 1.0
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -280,7 +293,9 @@ def _aims(commands: Sequence[Effect], gaps: Sequence[_Gap], first: _Look) -> Flo
         command = commands[owner]
         if isinstance(command, ModelAim):
             found.append(0.0)
-        elif command.op in (">", ">="):
+        elif command.op == "==":
+            found.append(float(np.copysign(command.bound, signed)))
+        elif command.op in (">", ">=", "!=") or first.measured[owner] <= WELL * command.bound:
             found.append(float(signed))
         else:
             found.append(float(np.clip(signed, -INSIDE * command.bound, INSIDE * command.bound)))
@@ -309,15 +324,18 @@ def _followed(
     return found
 
 
-def _turned(last: _Look, aim: Floats, follows: Floats) -> Floats:
+def _turned(last: _Look, aim: Floats, follows: Floats, knobs: Sequence[Knob]) -> Floats:
     """Where to turn the knobs next."""
-    step = _step(last, aim, follows)
-    return np.clip(last.turned + np.clip(step, -LARGEST_TURN, LARGEST_TURN), -0.95, 0.95)
+    step = np.clip(_step(last, aim, follows), -LARGEST_TURN, LARGEST_TURN)
+    low = [(1.0 - FREE) * knob.value if knob.group is None else -0.95 for knob in knobs]
+    high = [(1.0 + FREE) * knob.value if knob.group is None else 0.95 for knob in knobs]
+    found: Floats = np.clip(last.turned + step, low, high).astype(np.float64)
+    return found
 
 
 def _step(look: _Look, aim: Floats, follows: Floats) -> Floats:
     """By how much to turn the knobs, in small steps where a gap hardly follows."""
-    steady = follows.T @ follows + STEADY * np.eye(follows.shape[1])
+    steady = follows.T @ follows + np.diag(look.steady)
     found: Floats = np.linalg.solve(steady, follows.T @ (aim - look.signed)).astype(np.float64)
     return found
 

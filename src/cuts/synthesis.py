@@ -6,13 +6,10 @@ drawn by `sampling.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
-import numpy as np
-
-from cuts.assess.effects import Bench
 from cuts.config import Config
 from cuts.count.kernel import count
 from cuts.count.marginals import Clique, Marginals
@@ -20,58 +17,25 @@ from cuts.count.sources import Rows, spread_sample
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
 from cuts.data.columns import Column, Integer, Real, Temporal
-from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind
-from cuts.lang.compared import compared
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
 from cuts.lang.spec import (
-    And,
-    Implies,
-    ModelAim,
-    ModelGoal,
-    Pred,
-    RowRule,
     Spec,
-    TableAim,
-    TableGoal,
 )
 from cuts.lang.syntax import Program, Settings
-from cuts.logic.atoms import gather
-from cuts.logic.core import find_cuts, grid_on
-from cuts.logic.diagram import compile_rules
+from cuts.logic.core import find_cuts
 from cuts.model.backbone import find_backbone
-from cuts.model.cells import Statistics
 from cuts.model.device import find_device
-from cuts.model.draw import supply
-from cuts.model.fit import Progress, fit
-from cuts.model.goals import GoalFacts, conditions_of, pursue
-from cuts.model.knobs import Knob, hold
+from cuts.model.fit import fit
 from cuts.model.memory import choose_smoothing
-from cuts.model.mixture import Mixture
-from cuts.model.rules import RuleFacts, shape
-from cuts.model.shape import Again
 from cuts.model.store import Facts, Model
-from cuts.model.utility import Reference, Utility, find_utility
 from cuts.model.workload import choose_workload, fits_whole, measure_dependence
-from cuts.read import exact
-from cuts.steering import Track, groups_in, hide, steer
+from cuts.shaping import Learned, Watch, conditions_in, shape_model
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 from cuts.text.source import Span
-from cuts.vocab.names import measures
-
-Said = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who is told how the work goes: what begins now, rows counted so far, and how the fit proceeds."""
-
-    stage: Said = lambda _: None
-    counted: Callable[[int], None] = lambda _: None
-    fitted: Callable[[Progress], None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,21 +56,6 @@ class Prepared:
         """The same once the rows are counted."""
         known = (self.label, self.config, self.seed, self.program)
         return Learned(self.spec, self.codec, self.sample, self.codes, counts, *known)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Learned:
-    """What is known of the rows of a program before a model is fitted: bins, a sample of them, counts."""
-
-    spec: Spec
-    codec: Codec
-    sample: Table
-    codes: Codes  # of the sample
-    counts: Marginals
-    label: str | None
-    config: Config
-    seed: int
-    program: str  # in canonical form, placeholders filled
 
 
 def fit_model(
@@ -158,10 +107,7 @@ def prepare(
     if not schema.modelled:
         raise CutsError([nothing_to_learn(schema)])
     own = _with_bins(schema, config)
-    preds = [rule.pred for spec in specs for rule in spec.rules]
-    preds += [pred for spec in specs for pred in conditions_of(statistics_in(spec), own)]
-    preds += [pred for spec in specs for pred in groups_in(effects_in(spec), own)]
-    cuts = find_cuts(preds, own)
+    cuts = find_cuts([pred for spec in specs for pred in conditions_in(spec, own)], own)
     watch.stage("reading a sample of the rows")
     sample = spread_sample(rows)
     codec = fit_codec(sample, own, cuts.columns, cuts.sets)
@@ -185,44 +131,6 @@ def make_model(learned: Learned, *, draw: int | None = None, watch: Watch | None
     return shape_model(learned, Model(fitted.mixture, learned.codec, learned.program, config, facts), draw, watch)
 
 
-def shape_model(learned: Learned, model: Model, draw: int | None, watch: Watch) -> Model:
-    """A model of the free table shaped by the program: row rules first, then what is hidden, then the rest together."""
-    again = Again(learned.counts, learned.label, learned.config, learned.seed, watch.fitted)
-    spec, drawn = learned.spec, draw or model.facts.rows
-    statistics, effects = statistics_in(spec), effects_in(spec)
-    if spec.rules:
-        watch.stage("putting the row rules in place")
-        model = _under_rules(model, spec.rules, again, learned.sample, inside=bool(statistics or effects))
-    hidden = [c for c in effects if measures()[c.measure.name].kind == "UTILITY"]
-    if hidden:
-        watch.stage("making columns unpredictable")
-        model = hide(model, hidden, _utility(learned, again), _track(learned, drawn))
-    fair = [c for c in effects if measures()[c.measure.name].kind == "FAIRNESS"]
-    stats = Statistics(model.codec, drawn)
-    base = model
-
-    def build(knobs: Sequence[Knob]) -> Model:
-        return _with_statistics(base, statistics, learned, again, stats, knobs)
-
-    if fair:
-        watch.stage("steering classifiers")
-        return steer(fair, build, stats, _track(learned, drawn), watch.stage)
-    if statistics:
-        watch.stage("moving the statistics")
-        return build(())
-    return model
-
-
-def effects_in(spec: Spec) -> tuple[ModelGoal | ModelAim, ...]:
-    """The commands about classifiers trained on the table."""
-    return tuple(c for c in spec.commands if isinstance(c, ModelGoal | ModelAim))
-
-
-def statistics_in(spec: Spec) -> tuple[TableGoal | TableAim, ...]:
-    """The commands about statistics."""
-    return tuple(c for c in spec.commands if isinstance(c, TableGoal | TableAim))
-
-
 # --- parts of the steps
 
 
@@ -243,94 +151,6 @@ def _with_bins(schema: Schema, config: Config) -> Schema:
         else:
             columns.append(column)
     return replace(schema, columns=tuple(columns))
-
-
-def _under_rules(model: Model, rules: Sequence[RowRule], again: Again, sample: Table, *, inside: bool) -> Model:
-    """The model with the row rules in place; those with sums of columns act on the draw only.
-
-    `inside` has all others hold in the mixture itself, so that statistics of it are taken under the rules.
-    """
-    codec, free = model.codec, model.mixture
-    cuts = find_cuts([rule.pred for rule in rules], codec.schema)
-    plain = [rule for rule in rules if not find_cuts([rule.pred], codec.schema).sums]
-    shaped = shape(free, plain, grid_on(codec, cuts), again, inside=inside)
-    before = dict(zip(plain, shaped.before, strict=True))
-    after = dict(zip(plain, shaped.after, strict=True))
-    for rule in rules:
-        if rule not in before:
-            before[rule] = _chances_of_sums(rule.pred, free, codec)
-            after[rule] = _chances_of_sums(rule.pred, shaped.mixture, codec)[0]
-    typed = conform(sample, codec.schema)
-    facts = replace(
-        model.facts,
-        error=model.facts.error if shaped.error is None else shaped.error,
-        shape_seconds=shaped.cpu_seconds,
-        moved=shaped.moved,
-        rules=tuple(_rule_facts(rule, before[rule], after[rule], typed) for rule in rules),
-    )
-    return replace(model, mixture=shaped.mixture, facts=facts)
-
-
-def _track(learned: Learned, drawn: int) -> Track:
-    """Where classifiers are tried."""
-    return Track(Bench(learned.sample, learned.codec.schema), learned.codes, drawn, learned.seed)
-
-
-def _utility(learned: Learned, again: Again) -> Utility:
-    reference = None if learned.label is None else Reference(learned.codes, learned.label)
-    return find_utility(reference, again)
-
-
-def _with_statistics(
-    model: Model,
-    commands: Sequence[TableGoal | TableAim],
-    learned: Learned,
-    again: Again,
-    stats: Statistics,
-    knobs: Sequence[Knob],
-) -> Model:
-    """The model with the statistics the commands ask for, and with knobs held."""
-    schema = model.codec.schema
-    held = [hold(knob) for knob in knobs]
-    found = pursue(model.mixture, commands, schema, stats, again, _utility(learned, again), held)
-    typed = conform(learned.sample, schema)
-    numbers = compared(learned.spec)
-    told = []
-    for command, method in zip(commands, found.methods, strict=True):
-        measured = [one.measured for one in numbers[command.origin.number]]
-        real = tuple(exact.value(one, typed, schema) for one in measured)
-        before, after = (tuple(stats.known(one, mix) for one in measured) for mix in (model.mixture, found.mixture))
-        told.append(GoalFacts(command.origin.number, command.origin.line, method, real, before, after))
-    facts = replace(
-        model.facts,
-        goal_seconds=model.facts.goal_seconds + found.cpu_seconds,
-        goals=tuple(told),
-        trade_offs=(*model.facts.trade_offs, *found.trade_offs),
-        knobs=tuple(knobs),
-    )
-    return replace(model, mixture=found.mixture, facts=facts)
-
-
-def _rule_facts(rule: RowRule, before: tuple[float, float], after: float, sample: Table) -> RuleFacts:
-    """What is known of a rule: on the sample of the real rows, and on the model before and after."""
-    held = exact.mask(rule.pred, sample)
-    applies = exact.mask(rule.pred.left, sample) if isinstance(rule.pred, Implies) else np.ones_like(held)
-    real = float(held[applies].mean()) if applies.any() else 1.0
-    return RuleFacts(rule.origin.line, float(held.mean()), real, *before, after)
-
-
-def _chances_of_sums(pred: Pred, mixture: Mixture, codec: Codec) -> tuple[float, float]:
-    """About the probability of a predicate with sums of columns, and for an implication that where it applies."""
-
-    def chance(some: Pred) -> float:
-        grid, atoms = gather(codec, find_cuts([some], codec.schema), np.random.default_rng(0))
-        return min(1.0, float(supply(mixture, compile_rules([some], grid), atoms).weights.sum()))
-
-    held = chance(pred)
-    if not isinstance(pred, Implies):
-        return held, held
-    applies = chance(pred.left)
-    return held, min(1.0, chance(And((pred.left, pred.right))) / applies) if applies > 0 else 1.0
 
 
 def no_privacy(span: Span) -> Diagnostic:

@@ -33,11 +33,11 @@ from cuts.lang.spec import Spec
 from cuts.lang.syntax import Program
 from cuts.model import utility
 from cuts.model.device import use_threads
-from cuts.model.fit import Progress
 from cuts.model.memory import choose_smoothing
 from cuts.model.shape import Again
 from cuts.sampling import sample_blocks
-from cuts.synthesis import Learned, Said, Watch, make_model, prepare, shape_model
+from cuts.shaping import Learned, Said, Watch, shape_model
+from cuts.synthesis import make_model, prepare
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usage_error
 
 _Made = TypeVar("_Made")
@@ -72,31 +72,18 @@ def tune(
     The rows are read twice, as for one fit. Folds are worked on by several threads at once; the result is the same for
     any number of them.
     """
-    if folds < 2:
-        raise usage_error("bad-count", f"{folds} folds hold no rows out", "ask for more: `--folds 5`")
     watch = watch or Watch()
     choices = choose(program, grid, values or {})
-    config = replace(config or Config(), threads=1)  # the folds are what is done in parallel
-    prepared = prepare([each.program for each in choices], schema, rows, config=config, seed=seed, watch=watch)
-    watch.stage("counting")
-    parts = count_folds(rows.blocks(), prepared.codec, prepared.cliques, folds, keep=KEPT, seen=watch.counted)
-    counts = sum((part.counts for part in parts[1:]), parts[0].counts)
-    if counts.rows < folds:
-        title = f"{counted(counts.rows, 'row')} cannot be cut into {folds} folds"
-        raise usage_error("bad-count", title, "ask for fewer: `--folds 2`")
-    with use_threads(1):
-        watch.stage("choosing the smoothing")
-        smoothing = choose_smoothing(prepared.codes, prepared.codec, prepared.label, config, seed=seed)
-        learned = replace(prepared.with_counts(counts), config=replace(config, smoothing=smoothing))
-        specs = tuple(bind(choice.program, schema) for choice in choices)
-        search = _Search(learned, parts, tuple(choices), specs, _one_at_a_time(watch.stage))
-        tried = _each(search.try_fold, folds, workers=workers if config.backbone in APART else 1)
+    programs = [choice.program for choice in choices]
+    found = cut(programs, schema, rows, folds, config=config or Config(), seed=seed, watch=watch)
+    specs = tuple(bind(choice.program, schema) for choice in choices)
+    tried = on_every_fold(_Search(found, tuple(choices), specs).try_fold, found, workers=workers, watch=watch)
     points = [
         sum_up(choice.values, [fold.utilities[place] for fold in tried], [fold.verdicts[place] for fold in tried])
         for place, choice in enumerate(choices)
     ]
     free = find_utility([fold.free for fold in tried])
-    return Tuning(counts.rows, folds, learned.label, free, tuple(points))
+    return Tuning(found.learned.counts.rows, folds, found.learned.label, free, tuple(points))
 
 
 def choose(program: Program, grid: Mapping[str, Sequence[str]], values: Mapping[str, str | float]) -> list[Choice]:
@@ -154,75 +141,109 @@ class _Tried:
 class _Search:
     """What is tried on every fold."""
 
-    learned: Learned  # of all rows
-    folds: tuple[Fold, ...]
+    found: Cut
     choices: tuple[Choice, ...]
     specs: tuple[Spec, ...]
-    say: Said
 
-    def try_fold(self, place: int, go_on: Callable[[], None]) -> _Tried:
-        """Every choice with a model of the rows outside a fold; `go_on` is asked now and then and may raise."""
-
-        def fitted(_: Progress) -> None:
-            go_on()
-
-        watch, where = Watch(fitted=fitted), f"fold {place + 1} of {len(self.folds)}"
-        part, rows, label = self.folds[place], self.learned.counts.rows, self.learned.label
-        outside = self._outside(place)
+    def try_fold(self, place: int, say: Said, watch: Watch) -> _Tried:
+        """Every choice with a model of the rows outside a fold."""
+        part, rows, label = self.found.parts[place], self.found.learned.counts.rows, self.found.learned.label
+        outside = self.found.outside(place)
         reference = None if label is None else utility.Reference(part.codes, label)
         measure = utility.find_utility(reference, Again(part.counts, label, outside.config, outside.seed))
-        self.say(f"{where}: fitting")
+        say("fitting")
         free = make_model(replace(outside, spec=replace(outside.spec, commands=())), watch=watch)
         utilities, verdicts = [], []
         for choice, spec in zip(self.choices, self.specs, strict=True):
-            go_on()
-            self.say(f"{where}: {written(choice.values)}")
+            say(written(choice.values))
             text = render(choice.program)
-            with _located(f"in {where} with {written(choice.values)}"):
+            with located(f"with {written(choice.values)}"):
                 model = shape_model(replace(outside, spec=spec, program=text), replace(free, program=text), rows, watch)
                 blocks = [block.arrow for block in sample_blocks(model, rows, seed=outside.seed)]
             utilities.append(measure(model.mixture))
             verdicts.append(verify(spec, Table(pa.concat_tables(blocks)), interval=False))
         return _Tried(measure(free.mixture), tuple(utilities), tuple(verdicts))
 
-    def _outside(self, place: int) -> Learned:
+
+# --- rows in folds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """What was learned of all rows, and the folds they were cut into."""
+
+    learned: Learned
+    parts: tuple[Fold, ...]
+
+    def outside(self, place: int) -> Learned:
         """What is known without the rows of a fold."""
         learned = self.learned
-        counts = learned.counts - self.folds[place].counts
+        counts = learned.counts - self.parts[place].counts
         if learned.sample.rows < learned.counts.rows:  # so many rows that those of the fold decide nothing in it
             return replace(learned, counts=counts)
-        rows = np.flatnonzero(np.arange(learned.sample.rows) % len(self.folds) != place)
+        rows = np.flatnonzero(np.arange(learned.sample.rows) % len(self.parts) != place)
         codes = {name: values[rows] for name, values in learned.codes.items()}
         return replace(learned, counts=counts, sample=Table(learned.sample.arrow.take(rows)), codes=codes)
 
 
-@contextmanager
-def _located(where: str) -> Iterator[None]:
-    """What is wrong says where."""
-    try:
-        yield
-    except CutsError as error:
-        told = [replace(each, title=f"{where}: {each.title}") for each in error.diagnostics]
-        raise CutsError(told, error.source) from None
+def cut(
+    programs: Sequence[Program],
+    schema: Schema,
+    rows: Rows,
+    folds: int,
+    *,
+    config: Config,
+    seed: int,
+    watch: Watch,
+    keep_rows: int = 0,
+) -> Cut:
+    """The rows counted in folds, with bins that suit all programs; what is learned is for the first of them.
+
+    Up to `keep_rows` rows of each fold are kept as they are.
+    """
+    if folds < 2:
+        raise usage_error("bad-count", f"{folds} folds hold no rows out", "ask for more: `--folds 5`")
+    config = replace(config, threads=1)  # the folds are what is done in parallel
+    prepared = prepare(programs, schema, rows, config=config, seed=seed, watch=watch)
+    watch.stage("counting")
+    parts = count_folds(
+        rows.blocks(), prepared.codec, prepared.cliques, folds, keep=KEPT, keep_rows=keep_rows, seen=watch.counted
+    )
+    counts = sum((part.counts for part in parts[1:]), parts[0].counts)
+    if counts.rows < folds:
+        title = f"{counted(counts.rows, 'row')} cannot be cut into {folds} folds"
+        raise usage_error("bad-count", title, "ask for fewer: `--folds 2`")
+    watch.stage("choosing the smoothing")
+    with use_threads(1):
+        smoothing = choose_smoothing(prepared.codes, prepared.codec, prepared.label, config, seed=seed)
+    return Cut(replace(prepared.with_counts(counts), config=replace(config, smoothing=smoothing)), parts)
 
 
-# --- all of them
+def on_every_fold(work: Callable[[int, Said, Watch], _Made], found: Cut, *, workers: int, watch: Watch) -> list[_Made]:
+    """The work done for every fold, by several threads; it is given whom to tell what it does and whom to watch it.
 
+    Both stop the work, by an exception, when another fold failed or the user stopped all.
+    """
+    count, lock, stopped = len(found.parts), Lock(), Event()
 
-class _StoppedError(Exception):
-    """Another fold failed, or the user stopped the search."""
-
-
-def _each(work: Callable[[int, Callable[[], None]], _Made], count: int, *, workers: int) -> list[_Made]:
-    """The work done for every place, by several threads; the first problem stops all."""
-    stopped = Event()
-
-    def go_on() -> None:
+    def go_on(_: object = None) -> None:
         if stopped.is_set():
             raise _StoppedError
 
-    with ThreadPoolExecutor(min(workers, count)) as pool:
-        waiting = [pool.submit(work, place, go_on) for place in range(count)]
+    def try_fold(place: int) -> _Made:
+        where = f"fold {place + 1} of {count}"
+
+        def say(text: str) -> None:
+            go_on()
+            with lock:
+                watch.stage(f"{where}: {text}")
+
+        with located(f"in {where}"):
+            return work(place, say, Watch(stage=go_on, fitted=go_on))
+
+    apart = found.learned.config.backbone in APART
+    with use_threads(1), ThreadPoolExecutor(min(workers, count) if apart else 1) as pool:
+        waiting = [pool.submit(try_fold, place) for place in range(count)]
         try:
             failed = [each for each in wait(waiting, return_when=FIRST_EXCEPTION).done if each.exception()]
             return [each.result() for each in failed or waiting]
@@ -231,12 +252,15 @@ def _each(work: Callable[[int, Callable[[], None]], _Made], count: int, *, worke
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _one_at_a_time(say: Said) -> Said:
-    """The same for several threads."""
-    lock = Lock()
+class _StoppedError(Exception):
+    """Another fold failed, or the user stopped the search."""
 
-    def said(text: str) -> None:
-        with lock:
-            say(text)
 
-    return said
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """What is wrong says where."""
+    try:
+        yield
+    except CutsError as error:
+        told = [replace(each, title=f"{where}: {each.title}") for each in error.diagnostics]
+        raise CutsError(told, error.source) from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan, nan
 
 import numpy as np
 
@@ -29,7 +30,10 @@ _ENDS = (2.5, 97.5)  # percent
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One learner trained on the table: the measure on the reference rows, its interval, and its accuracy."""
+    """One learner trained on the table: the measure on the reference rows, its interval, and its accuracy.
+
+    Not a number where the rows leave it undefined, for instance with a single group.
+    """
 
     learner: Classifier
     value: float
@@ -53,6 +57,7 @@ class Predicted:
     predicted: IntArray
     truth: IntArray
     rows: Sample
+    chances: Floats | None = None  # of every value of the target, if the learner tells
 
     @property
     def accuracy(self) -> float:
@@ -76,8 +81,14 @@ class Bench:
         rows = thin(with_target(read_sample(table, self.schema, "synthetic"), target.name), MOST_ROWS, rng)
         tested = with_target(self.reference, target.name)
         matrices = [build_matrix(each, self.reference, self._grid, measure.features, "raw") for each in (rows, tested)]
-        predicted, _ = learn(learner, rows, target, *matrices)
-        return Predicted(predicted.astype(np.int64), tested.values[target.name].astype(np.int64), tested)
+        labels = np.unique(rows.values[target.name].astype(np.int64))
+        if len(labels) == 1:  # nothing to tell apart
+            predicted = np.repeat(labels, tested.rows)
+            chances: Floats | None = np.eye(len(target.categories))[predicted]
+        else:
+            told, chances = learn(learner, rows, target, *matrices)
+            predicted = told.astype(np.int64)
+        return Predicted(predicted, tested.values[target.name].astype(np.int64), tested, chances)
 
     def rows(self, target: str) -> int:
         """How many reference rows have a value of the target."""
@@ -85,8 +96,12 @@ class Bench:
 
 
 def measure_effect(measure: MeasureOf, table: Table, bench: Bench, panel: Sequence[Classifier] = CLASSIFIERS) -> Effect:
-    """A measure of learners trained on a table."""
-    found = [_tried(learner, bench.predict(learner, table, measure), measure, bench.schema) for learner in panel]
+    """A measure of learners trained on a table; undefined where no row of it, or of the reference, has the target."""
+    labelled = with_target(read_sample(table, bench.schema, "synthetic"), measure.target).rows
+    if labelled and bench.rows(measure.target):
+        found = [_tried(learner, bench.predict(learner, table, measure), measure, bench.schema) for learner in panel]
+    else:
+        found = [Tried(learner, nan, (nan, nan), nan) for learner in panel]
     entry = measures()[measure.name]
     if entry.kind == "FAIRNESS":
         counted = found[0]
@@ -109,7 +124,10 @@ def value_of(measure: MeasureOf, found: Predicted, schema: Schema) -> float:
 
 
 def signed_gaps(measure: MeasureOf, found: Predicted, schema: Schema, column: str, group: str) -> list[float]:
-    """How much more often a group is chosen than the others: among all, or among those each rate is about."""
+    """How much more often a group is chosen than the others: among all, or among those each rate is about.
+
+    None more often where the group, or all others, have no such rows.
+    """
     good = desired_place(measure, schema)
     known = schema[column]
     assert isinstance(known, Category)
@@ -122,7 +140,7 @@ def signed_gaps(measure: MeasureOf, found: Predicted, schema: Schema, column: st
         "EQUALIZED_ODDS": [deserving, 1.0 - deserving],
     }[measure.name]
     pairs = [rates(chosen, among, members) for among in about]
-    return [float(pair[0] - pair[1]) for pair in pairs]
+    return [float(np.nan_to_num(pair[0] - pair[1])) for pair in pairs]
 
 
 def _tried(learner: Classifier, found: Predicted, measure: MeasureOf, schema: Schema) -> Tried:
@@ -130,7 +148,8 @@ def _tried(learner: Classifier, found: Predicted, measure: MeasureOf, schema: Sc
     rows = found.rows.rows
     again = [rng.integers(rows, size=rows) for _ in range(DRAWS)]
     value, *others = _values(measure, found, schema, [np.arange(rows), *again])
-    low, high = np.nanpercentile(others, _ENDS)
+    known = [other for other in others if not isnan(other)]
+    low, high = np.percentile(known, _ENDS) if known else (nan, nan)
     return Tried(learner, value, (float(low), float(high)), found.accuracy)
 
 
@@ -140,14 +159,14 @@ def _values(measure: MeasureOf, found: Predicted, schema: Schema, draws: Sequenc
     if entry.kind == "UTILITY":
         size = int(max(found.predicted.max(), found.truth.max())) + 1
         said, truth = np.eye(size)[found.predicted], np.eye(size)[found.truth]
+        if entry.direction == "lower is more useful" and found.chances is not None:  # a loss is about chances
+            said, truth = found.chances, np.eye(found.chances.shape[1])[found.truth]
         return [float(entry.formula(said[rows], truth[rows])) for rows in draws]
     good = desired_place(measure, schema)
     chosen, deserving = (found.predicted == good) * 1.0, (found.truth == good) * 1.0
     groups = [_members(found.rows.values[name].astype(np.int64)) for name in measure.protected]
-    return [
-        float(np.nanmax([entry.formula(chosen[rows], deserving[rows], members[rows]) for members in groups]))
-        for rows in draws
-    ]
+    gaps = [[float(entry.formula(chosen[r], deserving[r], members[r])) for members in groups] for r in draws]
+    return [max((gap for gap in each if not isnan(gap)), default=nan) for each in gaps]
 
 
 def _members(group: IntArray) -> Floats:

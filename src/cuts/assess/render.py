@@ -104,9 +104,9 @@ def _statistics(verdicts: Sequence[Verdict]) -> str:
     columns = [
         ("line", [str(line) for line, _ in told]),
         ("statistic", [fact.statistic for fact in facts]),
-        ("real", [_number(fact.real) for fact in facts]),
-        ("model", [_number(fact.model) for fact in facts]),
-        ("table", [_number(_in_table(fact)) for fact in facts]),
+        ("real", [_number(fact.real, fact.tolerance) for fact in facts]),
+        ("model", [_number(fact.model, fact.tolerance) for fact in facts]),
+        ("table", [_number(_in_table(fact), fact.tolerance) for fact in facts]),
         ("target", [_target(fact) for fact in facts]),
         ("tolerance", [_number(fact.tolerance) for fact in facts]),
         ("fresh draw", [_range(fact.interval) for fact in facts]),
@@ -122,8 +122,13 @@ def _in_table(fact: Fact) -> float:
     return fact.value - fact.target if fact.gap and fact.target is not None else fact.value
 
 
-def _number(value: float | None) -> str:
-    return _NONE if value is None else short(value)
+def _number(value: float | None, tolerance: float | None = None) -> str:
+    """A number, with no more digits than a hundredth of its tolerance has."""
+    if value is None:
+        return _NONE
+    if tolerance and isfinite(value):
+        value = round(value, 2 - floor(log10(tolerance))) + 0.0  # no minus before a nought
+    return short(value)
 
 
 def _target(fact: Fact) -> str:

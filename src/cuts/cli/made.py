@@ -90,7 +90,7 @@ def summary(model: Model) -> str:
 def _curve(curve: TradeOff, model: Model) -> str:
     """What pushing a number costs, trial by trial."""
     label = model.codec.schema.label
-    of = f"labels of real rows the model tells (`{label}`)" if label is not None else "nearness to the counts"
+    of = f"accuracy in telling `{label}`" if label is not None else "nearness to the counts"
     trials = [(curve.start, "as it was"), *((trial, "") for trial in curve.trials)]
     nearest = min(curve.trials, key=lambda trial: abs(trial.value - curve.chosen), default=curve.start)
     cells = [

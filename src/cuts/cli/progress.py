@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from cuts.cli.shared import say
 
 if TYPE_CHECKING:
-    from cuts.synthesis import Watch
+    from cuts.shaping import Watch
 
 LINE_EVERY = 5.0  # seconds between two lines
 
@@ -22,7 +22,7 @@ LINE_EVERY = 5.0  # seconds between two lines
 @contextmanager
 def watching(quiet: bool) -> Iterator[Watch]:
     """Who the steps of a fit tell how they go."""
-    from cuts.synthesis import Watch
+    from cuts.shaping import Watch
 
     if quiet:
         yield Watch()
@@ -42,7 +42,7 @@ def watching(quiet: bool) -> Iterator[Watch]:
 
 def _bar(bar: Progress) -> Watch:
     from cuts.model.fit import Progress as Fitting
-    from cuts.synthesis import Watch
+    from cuts.shaping import Watch
 
     task = bar.add_task("", total=None, note="")
 
@@ -63,7 +63,7 @@ def _bar(bar: Progress) -> Watch:
 
 def _lines() -> Watch:
     from cuts.model.fit import Progress as Fitting
-    from cuts.synthesis import Watch
+    from cuts.shaping import Watch
 
     last = monotonic()
     first: tuple[float, int] | None = None  # when the fit was first heard of, and its step

@@ -1,19 +1,22 @@
-"""The command that searches for the values of placeholders: tune."""
+"""The command that tries a program on rows held out: values for its placeholders, or steps towards fairness."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from errno import EISDIR
 from pathlib import Path
 from shlex import quote as quoted
-from typing import Annotated, Any
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cuts import pipeline
 from cuts.assess.render import plain
 from cuts.assess.tuned import Outcome, Point, Tuning, Utility
+from cuts.cli import frontier as traced
 from cuts.cli import options
 from cuts.cli.progress import watching
 from cuts.cli.shared import print_json, say, stoppable, values
@@ -24,19 +27,37 @@ from cuts.lang.spec import Level
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted, usage_error
+from cuts.text.files import unwritable, write_text
+
+if TYPE_CHECKING:  # torch is loaded by the command
+    from cuts.count.sources import Rows
+    from cuts.data.schema import Schema
+    from cuts.lang.syntax import Program
 
 app = typer.Typer()
 
 _NONE = "-"
+_POINTS = 6
+_FASTER = "`--preview` fits faster, and so do fewer folds"
 
 
 @app.command()
 def tune(
     program: options.ProgramPath,
     grid: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--grid", metavar="NAME=V1,V2,...", help="Values to try for <NAME>; several make all choices."),
-    ],
+    ] = None,
+    frontier: Annotated[
+        bool, typer.Option("--frontier", help="Instead: what less of a gap between groups costs in accuracy.")
+    ] = False,
+    points: Annotated[
+        int | None,
+        typer.Option("--points", min=2, max=100, help=f"Of the frontier; otherwise {_POINTS}.", show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Draw the frontier there, .svg.", show_default=False)
+    ] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, max=1000, help="Parts of the rows, each held out once.")] = 5,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Folds at a time; otherwise as many as there are cores.")
@@ -60,7 +81,8 @@ def tune(
     """
     from cuts import synthesis, tuning
 
-    known, wanted = values(set_), _grid(grid, set_)
+    _check_asked(grid, frontier, points, output)
+    known, wanted = values(set_), _grid(grid or [], set_)
     asked = pipeline.read_program(program)
     synthesis.check_supported(asked)
     choices = tuning.choose(asked, wanted, known)
@@ -71,11 +93,13 @@ def tune(
     warnings = tuning.check(choices, columns)
     if warnings and not quiet:
         say(diagnostics.as_text(warnings, asked.source))
-    with stoppable("all values were tried", "`--preview` fits faster, and so do fewer folds"), watching(quiet) as watch:
-        found = tuning.tune(
-            asked, columns, rows, wanted,
-            folds=folds, config=settings, seed=seed, values=known, workers=workers or os.cpu_count() or 1, watch=watch,
-        )  # fmt: skip
+    shared: dict[str, Any] = {"folds": folds, "config": settings, "seed": seed, "values": known}
+    shared["workers"] = workers or os.cpu_count() or 1
+    if frontier:
+        _trace(asked, columns, rows, points or _POINTS, shared, output, quiet, format)
+        return
+    with stoppable("all values were tried", _FASTER), watching(quiet) as watch:
+        found = tuning.tune(asked, columns, rows, wanted, **shared, watch=watch)
     given = {"data": data, "schema": schema, "label": label, "config": config, "seed": seed or None}
     given |= {"delimiter": delimiter, "quote": quote, "encoding": encoding}
     command = None if found.best is None else _command(program, {**known, **found.best.values}, given)
@@ -83,6 +107,57 @@ def tune(
         print_json(_as_data(found, command))
     else:
         print(_as_text(found, command))
+
+
+def _trace(
+    program: Program,
+    schema: Schema,
+    rows: Rows,
+    points: int,
+    shared: Mapping[str, Any],
+    output: Path | None,
+    quiet: bool,
+    format: options.Format,
+) -> None:
+    """Print the frontier of a program, and draw it."""
+    from cuts.frontier import trace
+
+    with stoppable("all points were tried", _FASTER), watching(quiet) as watch:
+        found = trace(program, schema, rows, points=points, **shared, watch=watch)
+    if output is not None:
+        write_text(output, traced.as_picture(found))
+        if not quiet:
+            say(f"{output} written")
+    if format is options.Format.json:
+        print_json(traced.as_data(found))
+    else:
+        print(traced.as_text(found))
+
+
+def _check_asked(grid: Sequence[str] | None, frontier: bool, points: int | None, output: Path | None) -> None:
+    """Refuse options that do not belong together, and what could not be done in the end."""
+    if frontier and grid:
+        help = "leave one of them out; for the frontier `--set` fills placeholders"
+        raise usage_error("bad-setting", "`--grid` and `--frontier` are two different searches", help)
+    if not frontier and not grid:
+        raise usage_error("bad-setting", "Missing option '--grid' or '--frontier'", "e.g. `--grid w=0.001,0.01`")
+    if not frontier and (points is not None or output is not None):
+        name = "--points" if points is not None else "--output"
+        raise usage_error("bad-setting", f"`{name}` is of the frontier", f"leave out `--grid` for `--frontier {name}`")
+    if not frontier:
+        return
+    from cuts.frontier import check_libraries
+
+    check_libraries()
+    if output is not None:
+        if output.suffix.lower() != ".svg":
+            raise usage_error("unknown-format", "the picture is an `.svg` file", f"e.g. `-o {output.stem}.svg`")
+        try:
+            if output.is_dir():
+                raise IsADirectoryError(EISDIR, "a folder")
+            TemporaryFile(dir=output.parent).close()
+        except OSError as error:
+            raise unwritable(output, error) from None
 
 
 def _grid(given: Sequence[str], set_: Sequence[str] | None) -> dict[str, tuple[str, ...]]:

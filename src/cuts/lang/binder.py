@@ -34,7 +34,7 @@ DEFAULT_BUDGET = 0.02
 _METHODS = {
     Level.ROW: ("diagram", "penalty"),
     Level.TABLE: ("tilt", "penalty"),
-    Level.MODEL: ("tilt", "ridge", "unrolled"),
+    Level.MODEL: ("ridge", "unrolled"),
 }
 
 

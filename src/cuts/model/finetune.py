@@ -7,7 +7,7 @@ nearest to that. All of several goals is the sum of their violations, any of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import inf, sqrt
@@ -37,12 +37,19 @@ WELL_INSIDE = 0.5  # of the way from the aim to the bounds
 PRECISION = 10**9  # rows a model's own marginals are counted as
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """What a command wants, and the weight it states, if any."""
+    """How far a mixture is from what a command wants: in tolerances, and as the paper counts it where a weight is
+    stated."""
 
-    want: Wanted
+    violation: Callable[[Mixture], Tensor]
+    paper: Callable[[Mixture], Tensor]
     weight: float | None = None
+
+
+def want_term(want: Wanted, stats: Statistics, weight: float | None = None) -> Term:
+    """The term of numbers that are wanted."""
+    return Term(lambda mix: _violation(want, mix, stats), lambda mix: _paper_violation(want, mix, stats), weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,9 +62,7 @@ class Finetuned:
     cpu_seconds: float
 
 
-def finetune(
-    mix: Mixture, terms: Sequence[Term], stats: Statistics, again: Again, *, steps: int = STEPS, rate: float = RATE
-) -> Finetuned:
+def finetune(mix: Mixture, terms: Sequence[Term], again: Again, *, steps: int = STEPS, rate: float = RATE) -> Finetuned:
     """The mixture trained towards what the terms want, from where it is; what it rules out stays ruled out."""
     began = process_time()
     config = again.config
@@ -65,7 +70,7 @@ def finetune(
     with use_threads(find_threads(config.threads, mix.components * sum(again.marginals.sizes.values()) ** 2)):
         backbone = table_of(mix, device)
         objective = Objective(again.marginals, again.label, slices=config.slices, seed=again.seed, device=device)
-        pursuit = _Pursuit(terms, stats, objective, backbone, again.marginals)
+        pursuit = _Pursuit(terms, objective, backbone, again.marginals)
         train(backbone, pursuit.loss, min(config.steps, steps), rate, seen=again.seen)
         pursuit.look(backbone.mixture())
         return Finetuned(pursuit.best, pursuit.best_error, pursuit.best_off, process_time() - began)
@@ -106,14 +111,14 @@ class _Pursuit:
     def __init__(
         self,
         terms: Sequence[Term],
-        stats: Statistics,
         objective: Objective,
         backbone: TableBackbone,
         marginals: Marginals,
     ) -> None:
-        self._terms, self._stats, self._objective, self._backbone = terms, stats, objective, backbone
+        self._terms, self._objective, self._backbone = terms, objective, backbone
         self._controller = Controller(len(terms))
-        self._cells = float(np.mean([table.size for table in marginals.tables.values()]))
+        # The paper divides the distance of every table by its cells and takes the mean: small tables decide.
+        self._cells = 1.0 / float(np.mean([1.0 / table.size for table in marginals.tables.values()]))
         self._sizes = [1.0] * (len(terms) + 1)  # of the gradients: the fit's, and each term's
         self._steps = 0
         self.best: Mixture = backbone.settle()
@@ -124,7 +129,7 @@ class _Pursuit:
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss of a mixture, and its distance to the counts."""
         base, error = self._objective.loss(mix)
-        off = [_violation(term.want, mix, self._stats) for term in self._terms]
+        off = [term.violation(mix) for term in self._terms]
         if self._steps % MEASURE_EVERY == 0:
             self._sizes = [_size(each, self._backbone) for each in (base, *off)]
             self._keep(mix, off, float(base.detach()), float(error))
@@ -132,8 +137,8 @@ class _Pursuit:
         weights = self._controller.weigh([float(each.detach()) for each in off])
         total = base
         for term, violation, weight, size in zip(self._terms, off, weights, self._sizes[1:], strict=True):
-            if term.weight is not None:  # the paper divides its distance by the cells of a table
-                total = total + term.weight * self._cells * _paper_violation(term.want, mix, self._stats).float()
+            if term.weight is not None:
+                total = total + term.weight * self._cells * term.paper(mix).float()
             elif size > 0 and weight > 0:
                 total = total + weight * self._sizes[0] / size * violation.float()
         return total, error
@@ -141,7 +146,7 @@ class _Pursuit:
     def look(self, mix: Mixture) -> None:
         """Look at the last mixture as well."""
         base, error = self._objective.loss(mix)
-        self._keep(mix, [_violation(t.want, mix, self._stats) for t in self._terms], float(base.detach()), float(error))
+        self._keep(mix, [term.violation(mix) for term in self._terms], float(base.detach()), float(error))
 
     def _keep(self, mix: Mixture, off: Sequence[Tensor], loss: float, error: float) -> None:
         """Keep a mixture that is better than the best so far: goals first, then the fit."""

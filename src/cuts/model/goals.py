@@ -13,6 +13,8 @@ from math import inf, isfinite
 from time import process_time
 from typing import Literal
 
+import torch
+
 from cuts.data.schema import Schema
 from cuts.lang.spec import Const, Pred, TableAim, TableGoal, statistics_of
 from cuts.lang.tolerance import default_tolerance
@@ -20,7 +22,7 @@ from cuts.lang.wants import Every, Want, Wanted, single, violation, wanted, want
 from cuts.logic.layout import conditions
 from cuts.logic.splits import Classes, find_splits
 from cuts.model.cells import Statistics
-from cuts.model.finetune import Term, finetune, own_marginals
+from cuts.model.finetune import Term, finetune, own_marginals, want_term
 from cuts.model.mixture import Mixture
 from cuts.model.shape import Again
 from cuts.model.tilt import tilt
@@ -82,6 +84,7 @@ class _Pursuit:
     want: Wanted
     weight: float | None
     method: str | None
+    aim: TableAim | None = None  # one with a weight of its own, which says how far to go
 
 
 def conditions_of(commands: Sequence[TableGoal | TableAim], schema: Schema) -> list[Pred]:
@@ -107,12 +110,15 @@ def pursue(
         for place, command in enumerate(commands)
         if isinstance(command, TableGoal)
     }
+    for place, command in enumerate(commands):
+        if isinstance(command, TableAim) and command.weight is not None:
+            known[place] = _Pursuit(Every(()), command.weight, command.method, command)
     if held:
         known[-1] = _Pursuit(Every(tuple(held)), None, None)
     found, methods = _meet(mix, known, stats, again, kept)
     curves = []
     for place, command in enumerate(commands):
-        if isinstance(command, TableAim):
+        if isinstance(command, TableAim) and command.weight is None:
             push = _Push(command, schema)
             known[place], curve = _pushed(mix, found, push, place, known, stats, again, kept, utility)
             curves.append(curve)
@@ -133,14 +139,24 @@ def _meet(
     together = [want for some in closed.values() for want in some]
     if together:
         mix = tilt(mix, together, stats, classes, kept).mixture
-    rest = [Term(each.want, each.weight) for place, each in pursuits.items() if place not in closed]
+    rest = [_term(each, stats) for place, each in pursuits.items() if place not in closed]
     if rest:
         around = replace(again, marginals=own_marginals(mix, again.marginals, again.label)) if together else again
-        terms = [*rest, *([Term(Every(tuple(together)))] if together else [])]
-        mix = finetune(mix, terms, stats, around).mixture
+        terms = [*rest, *([want_term(Every(tuple(together)), stats)] if together else [])]
+        mix = finetune(mix, terms, around).mixture
         if together:  # training left them nearly met
             mix = tilt(mix, together, stats, classes, kept).mixture
     return mix, methods
+
+
+def _term(pursuit: _Pursuit, stats: Statistics) -> Term:
+    """What training pulls at for a command."""
+    aim = pursuit.aim
+    if aim is None:
+        return want_term(pursuit.want, stats, pursuit.weight)
+    sign = 1.0 if aim.direction == "MINIMIZE" else -1.0
+    nothing = torch.zeros((), dtype=torch.float64)
+    return Term(lambda _: nothing, lambda mix: sign * stats.value(aim.value, mix), aim.weight)
 
 
 def _closed(

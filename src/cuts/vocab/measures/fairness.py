@@ -19,7 +19,8 @@ def rates(chosen: Array, among: Array, members: Array) -> Array:
     [0.5, 1.0]
     """
     counted = among @ members
-    return ((chosen * among) @ members) / only_where(counted > 0, counted)
+    some = counted + (counted == 0) * 1.0  # gradients stay finite beside a group without rows
+    return only_where(counted > 0, ((chosen * among) @ members) / some)
 
 
 def demographic_parity(chosen: Array, deserving: Array, members: Array) -> Array:

@@ -1,0 +1,123 @@
+"""Measures of classifiers as terms of fine-tuning: differentiable with respect to the model they are trained on.
+
+`ridge` fits the classifier in closed form (`model/surrogate.py`). `unrolled` is the paper's way, kept for comparison: a
+logistic regression trained by plain stochastic gradient steps on rows of the model, with gradients flowing back through
+every step. Either is tried on reference rows, and its measure taken of chances instead of certain predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cuts.data.codec import Codes
+from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
+from cuts.lang.tolerance import GAP_TOLERANCE
+from cuts.model.finetune import Term
+from cuts.model.mixture import Mixture
+from cuts.model.surrogate import fit_ridge
+from cuts.vocab.names import measures
+
+Way = Literal["ridge", "unrolled"]
+
+MOST_ROWS = 8_000  # of the reference
+SHARPNESS = 10.0  # of the chances of a ridge classifier, whose scores lie about 0 and 1
+DRAWN = 4_096  # rows of the model an unrolled classifier is trained on
+LR, EPOCHS, BATCH = 0.1, 10, 512  # what the paper ran unless told otherwise
+INSIDE = 0.4  # of a bound: where the measure is aimed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """Rows classifiers are tried on, as codes, and what a measure needs of them."""
+
+    codes: Codes
+    truth: Tensor  # (rows, values)
+    desired: int
+    members: tuple[Tensor, ...]  # one a protected column: (rows, groups)
+
+
+def find_reference(codes: Codes, measure: MeasureOf, sizes: Mapping[str, int], desired: int) -> Reference:
+    """The reference rows of a measure, evenly spread and not too many."""
+    rows = len(codes[measure.target])
+    some = np.linspace(0, rows - 1, min(rows, MOST_ROWS)).astype(np.int64)
+    chosen = {name: code[some] for name, code in codes.items()}
+    groups = tuple(torch.as_tensor(np.eye(sizes[name])[chosen[name]]) for name in measure.protected)
+    truth = torch.as_tensor(np.eye(sizes[measure.target])[chosen[measure.target]])
+    return Reference(chosen, truth, desired, groups)
+
+
+def effect_term(command: ModelGoal | ModelAim, reference: Reference, way: Way, *, seed: int) -> Term:
+    """The term of a command about classifiers."""
+    entry = measures()[command.measure.name]
+    lower = (command.direction == "MINIMIZE") if isinstance(command, ModelAim) else command.op in ("<", "<=")
+    aim = INSIDE * command.bound if isinstance(command, ModelGoal) and entry.kind == "FAIRNESS" else None
+    bound = command.bound if isinstance(command, ModelGoal) and aim is None else aim
+    random = torch.Generator().manual_seed(seed)
+
+    def value(mix: Mixture) -> Tensor:
+        found = measured(mix, command.measure, reference, way, random)
+        return found if lower else -found
+
+    def violation(mix: Mixture) -> Tensor:
+        found = value(mix)
+        if bound is None:  # an aim: as far as it goes
+            return torch.relu(found + (0.0 if lower else 1.0)) / GAP_TOLERANCE
+        return torch.relu(found - (bound if lower else -bound)) / GAP_TOLERANCE
+
+    half = 0.5 if entry.kind == "FAIRNESS" else 1.0  # the paper averages over all pairs of groups, equal ones included
+    return Term(violation, lambda mix: half * value(mix), command.weight)
+
+
+def measured(mix: Mixture, measure: MeasureOf, reference: Reference, way: Way, random: torch.Generator) -> Tensor:
+    """The measure of a classifier of the mixture's rows on the reference rows."""
+    chances = _ridge(mix, measure, reference) if way == "ridge" else _unrolled(mix, measure, reference, random)
+    entry = measures()[measure.name]
+    if entry.kind == "UTILITY":
+        found: Tensor = entry.formula(chances, reference.truth)
+        return found
+    chosen, deserving = chances[:, reference.desired], reference.truth[:, reference.desired]
+    gaps = [entry.formula(chosen, deserving, members[:, members.sum(0) > 0]) for members in reference.members]
+    return torch.stack(gaps).max()
+
+
+def _ridge(mix: Mixture, measure: MeasureOf, reference: Reference) -> Tensor:
+    double = Mixture(mix.columns, mix.w.double(), tuple(p.double() for p in mix.P))
+    scores = fit_ridge(double, measure.target, measure.features).scores(reference.codes)
+    return torch.softmax(SHARPNESS * scores, 1)
+
+
+def _unrolled(mix: Mixture, measure: MeasureOf, reference: Reference, random: torch.Generator) -> Tensor:
+    """A logistic regression after all its training steps, each of which keeps its gradient."""
+    options = dict(measure.learner)
+    rate, epochs = options.get("lr", LR), int(options.get("n_epochs", EPOCHS))
+    batch = int(options.get("batch_size", BATCH))
+    picked = torch.multinomial(mix.w.detach(), DRAWN, replacement=True, generator=random)
+    rows = torch.cat([_one_hot(mix[name][picked], random) for name in measure.features], 1)
+    labels = _one_hot(mix[measure.target][picked], random).detach()  # as in the paper, labels pass no gradient
+    weight = mix.w[picked] / mix.w[picked].detach()  # one, but the weights of components feel it
+    coefficients = torch.zeros(rows.shape[1], labels.shape[1])
+    for _ in range(epochs):
+        for first in range(0, DRAWN, batch):
+            some = slice(first, first + batch)
+            wrong = torch.softmax(rows[some] @ coefficients, 1) - labels[some]
+            coefficients = coefficients - rate * (rows[some] * weight[some, None]).T @ wrong / batch
+    starts = np.cumsum([0, *(mix[name].shape[1] for name in measure.features)]).tolist()
+    scores = sum(
+        coefficients[torch.as_tensor(reference.codes[name]) + start]
+        for name, start in zip(measure.features, starts[:-1], strict=True)
+    )
+    assert isinstance(scores, Tensor)
+    return torch.softmax(scores, 1).double()
+
+
+def _one_hot(chances: Tensor, random: torch.Generator) -> Tensor:
+    """One bin a row, drawn by its chances; gradients flow as if the chances stood there."""
+    drawn = torch.multinomial(chances.detach(), 1, generator=random)
+    hard = torch.zeros_like(chances).scatter_(1, drawn, 1.0)
+    return hard + chances - chances.detach()

@@ -1,0 +1,407 @@
+"""Classifiers trained on a table and tried on real rows: which of them counts, and what a verdict says of it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from math import isnan
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fairlearn.metrics import demographic_parity_difference, equal_opportunity_difference, equalized_odds_difference
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
+
+from cuts.assess import verify as verifying
+from cuts.assess.effects import (
+    Bench,
+    Effect,
+    Predicted,
+    desired_place,
+    measure_effect,
+    signed_gaps,
+    value_of,
+)
+from cuts.assess.learners import CLASSIFIERS, missing_extra
+from cuts.assess.render import as_data, as_text
+from cuts.assess.verify import Verdict, holds, verify
+from cuts.data.columns import Category, Real
+from cuts.data.schema import Schema
+from cuts.data.table import Table
+from cuts.lang.binder import bind
+from cuts.lang.parser import parse
+from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
+
+SCHEMA = Schema(
+    "people",
+    (
+        Real("score", -5.0, 5.0),
+        Category("job", ("care", "shop", "tech")),
+        Category("sex", ("f", "m"), missing=True),
+        Category("team", ("a", "b", "c")),
+        Category("paid", ("no", "yes"), missing=True),
+    ),
+    label="paid",
+)
+GAPS = ("DEMOGRAPHIC_PARITY", "EQUALITY_OF_OPPORTUNITY", "EQUALIZED_ODDS")
+FIRST = CLASSIFIERS[:1]
+
+
+@cache
+def people(rows: int = 400, seed: int = 1) -> Table:
+    """People whose pay depends on a score, on their sex and on their team."""
+    rng = np.random.default_rng(seed)
+    sex, team = rng.choice(["f", "m"], rows, p=[0.4, 0.6]), rng.choice(["a", "b", "c"], rows)
+    score = np.clip(rng.normal(0, 1, rows), -5, 5)
+    push = 1.2 * score + 1.6 * (sex == "m") + 0.8 * (team == "a") - 1.0 + rng.logistic(0, 0.6, rows)
+    job = np.where(rng.random(rows) < 0.2 + 0.5 * (sex == "m"), "tech", rng.choice(["care", "shop"], rows))
+    return Table(
+        pa.table({"score": score, "job": job, "sex": sex, "team": team, "paid": np.where(push > 0, "yes", "no")})
+    )
+
+
+def changed(table: Table, column: str, values: object) -> Table:
+    """The table with other values in a column."""
+    return Table(table.arrow.set_column(table.names.index(column), column, pa.array(values, pa.string())))
+
+
+def only(table: Table, column: str, value: str) -> Table:
+    """The rows with one value of a column."""
+    return Table(table.arrow.filter(np.array(table.column(column).to_pylist()) == value))
+
+
+def measure(text: str) -> MeasureOf:
+    (command,) = bind(parse(f"SYNTHESIZE: people; MINIMIZE: {text}; END;"), SCHEMA).commands
+    assert isinstance(command, ModelGoal | ModelAim)
+    return command.measure
+
+
+def gap(name: str, protected: str = "sex", more: str = "") -> MeasureOf:
+    return measure(f"{name}(protected={protected}, target=paid{more})")
+
+
+@cache
+def bench() -> Bench:
+    return Bench(people(600, 2), SCHEMA)
+
+
+@cache
+def effect(of: MeasureOf) -> Effect:
+    return measure_effect(of, people(), bench())
+
+
+def verdicts(commands: str, table: Table, real: Table | None) -> tuple[Verdict, ...]:
+    spec = bind(parse(f"SYNTHESIZE: people; {commands} END;"), SCHEMA)
+    return verify(spec, table, real=real, interval=False, panel=FIRST)
+
+
+def words(table: Table, column: str) -> list[str]:
+    return [str(value) for value in table.column(column).to_pylist()]
+
+
+# --- what is measured
+
+
+@pytest.mark.parametrize("name", GAPS)
+@pytest.mark.parametrize("protected", ["sex", "team"])
+def test_a_gap_is_that_of_fairlearn_on_the_learners_predictions(name: str, protected: str) -> None:
+    of = gap(name, protected)
+    found = bench().predict("xgboost", people(), of)
+    oracle = dict(
+        zip(
+            GAPS,
+            (demographic_parity_difference, equal_opportunity_difference, equalized_odds_difference),
+            strict=True,
+        )
+    )[name]
+    expected = oracle(found.truth, found.predicted, sensitive_features=words(people(600, 2), protected))
+    assert value_of(of, found, SCHEMA) == pytest.approx(expected, abs=1e-12)
+    assert effect(of).panel[0].value == value_of(of, found, SCHEMA)
+
+
+def test_how_well_a_column_is_predicted_is_what_scikit_learn_says() -> None:
+    of = measure("DOWNSTREAM_ACCURACY(target=job)")
+    found = bench().predict("logistic regression", people(), of)
+    assert found.chances is not None
+    for name, expected in {
+        "DOWNSTREAM_ACCURACY": accuracy_score(found.truth, found.predicted),
+        "DOWNSTREAM_BALANCED_ACCURACY": balanced_accuracy_score(found.truth, found.predicted),
+        "DOWNSTREAM_CROSS_ENTROPY": log_loss(
+            found.truth, found.chances / found.chances.sum(1)[:, None], labels=[0, 1, 2]
+        ),
+    }.items():
+        assert value_of(measure(f"{name}(target=job)"), found, SCHEMA) == pytest.approx(expected, rel=1e-6)
+    assert found.accuracy == pytest.approx(accuracy_score(found.truth, found.predicted))
+
+
+def test_features_are_those_the_measure_names() -> None:
+    """From the team alone only one answer a team can be given, whatever the scores are."""
+    found = bench().predict("xgboost", people(), measure("DOWNSTREAM_ACCURACY(target=paid, features=[team])"))
+    teams = np.array(words(people(600, 2), "team"))
+    assert all(len(set(found.predicted[teams == team])) == 1 for team in "abc")
+
+
+def test_of_several_protected_columns_the_largest_gap_counts() -> None:
+    both, sex, team = (gap("DEMOGRAPHIC_PARITY", columns) for columns in ("[team, sex]", "sex", "team"))
+    found = bench().predict("xgboost", people(), both)
+    single = [value_of(each, found, SCHEMA) for each in (sex, team)]
+    assert value_of(both, found, SCHEMA) == max(single) > min(single)
+
+
+def test_missing_values_of_a_protected_column_are_a_group() -> None:
+    sexes = words(people(600, 2), "sex")
+    real = changed(people(600, 2), "sex", [None if i % 3 == 0 else sex for i, sex in enumerate(sexes)])
+    of = gap("DEMOGRAPHIC_PARITY")
+    found = Bench(real, SCHEMA).predict("xgboost", people(), of)
+    names = [str(sex) for sex in real.column("sex").to_pylist()]
+    expected = demographic_parity_difference(found.truth, found.predicted, sensitive_features=names)
+    assert value_of(of, found, SCHEMA) == pytest.approx(expected, abs=1e-12)
+
+
+# --- which learner counts
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_of_gaps_the_first_learner_counts(name: str) -> None:
+    found = effect(gap(name))
+    assert [tried.learner for tried in found.panel] == list(CLASSIFIERS)
+    assert found.counted is found.panel[0]
+    assert found.rows == 600
+
+
+@pytest.mark.parametrize(
+    ("name", "strongest"),
+    [("DOWNSTREAM_ACCURACY", max), ("DOWNSTREAM_BALANCED_ACCURACY", max), ("DOWNSTREAM_CROSS_ENTROPY", min)],
+)
+def test_of_utility_the_strongest_learner_counts(name: str, strongest: type) -> None:
+    for target in ("paid", "sex"):
+        found = effect(measure(f"{name}(target={target})"))
+        assert found.counted.value == strongest(tried.value for tried in found.panel)
+        assert len({tried.value for tried in found.panel}) > 1
+
+
+def test_a_panel_may_be_smaller() -> None:
+    found = measure_effect(gap("DEMOGRAPHIC_PARITY"), people(), bench(), ("logistic regression",))
+    assert [tried.learner for tried in found.panel] == ["logistic regression"]
+    assert found.counted == effect(gap("DEMOGRAPHIC_PARITY")).panel[2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [*(f"{name}(protected=sex, target=paid)" for name in GAPS), "DOWNSTREAM_ACCURACY(target=sex)"],
+)
+def test_the_interval_contains_the_value(text: str) -> None:
+    for tried in effect(measure(text)).panel:
+        low, high = tried.interval
+        assert 0.0 <= low <= tried.value <= high <= 1.0
+        assert high - low < 0.35
+        assert 0.0 <= tried.accuracy <= 1.0
+
+
+def test_the_same_tables_give_the_same_effect() -> None:
+    of = gap("DEMOGRAPHIC_PARITY")
+    again = measure_effect(of, people(), Bench(people(600, 2), SCHEMA), FIRST)
+    assert again.counted == effect(of).counted
+
+
+# --- desired outcomes and missing targets
+
+
+def test_the_desired_outcome_is_the_last_category_unless_named() -> None:
+    default, last, other = (
+        gap("EQUALITY_OF_OPPORTUNITY", more=more) for more in ("", ", desired_outcome=yes", ", desired_outcome=no")
+    )
+    assert [desired_place(each, SCHEMA) for each in (default, last, other)] == [1, 1, 0]
+    found = bench().predict("xgboost", people(), default)
+    assert value_of(default, found, SCHEMA) == value_of(last, found, SCHEMA) != value_of(other, found, SCHEMA)
+
+
+def test_rows_without_the_target_are_left_out() -> None:
+    """On both sides: the learner does not see them, and it is not tried on them."""
+    of = gap("EQUALIZED_ODDS")
+
+    def with_gaps(table: Table) -> tuple[Table, Table]:
+        labels = words(table, "paid")
+        holes: list[str | None] = [None if i % 5 == 0 else label for i, label in enumerate(labels)]
+        kept = Table(table.arrow.take(pa.array([i for i in range(table.rows) if i % 5])))
+        return changed(table, "paid", holes), kept
+
+    (table, fewer), (real, less) = with_gaps(people()), with_gaps(people(600, 2))
+    found = measure_effect(of, table, Bench(real, SCHEMA), FIRST)
+    assert found.rows == 480
+    assert found == measure_effect(of, fewer, Bench(less, SCHEMA), FIRST)
+
+
+# --- signed gaps
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_the_signed_gap_of_one_of_two_groups_is_the_gap_but_for_its_sign(name: str) -> None:
+    of = gap(name)
+    found = bench().predict("xgboost", people(), of)
+    of_f, of_m = (signed_gaps(of, found, SCHEMA, "sex", group) for group in ("f", "m"))
+    assert max(map(abs, of_f)) == pytest.approx(value_of(of, found, SCHEMA), abs=1e-12)
+    assert of_f == pytest.approx([-each for each in of_m])
+    assert len(of_f) == (2 if name == "EQUALIZED_ODDS" else 1)
+    assert of_f[0] < 0  # women are chosen less often
+
+
+def test_the_signed_gap_of_one_of_several_groups_is_with_all_others() -> None:
+    of = gap("DEMOGRAPHIC_PARITY", "team")
+    found = bench().predict("xgboost", people(), of)
+    teams, chosen = np.array(words(people(600, 2), "team")), found.predicted == 1
+    for team in "abc":
+        expected = chosen[teams == team].mean() - chosen[teams != team].mean()
+        assert signed_gaps(of, found, SCHEMA, "team", team) == pytest.approx([expected])
+
+
+def test_a_group_without_rows_of_a_kind_has_no_signed_gap() -> None:
+    """A number, so that a search over several groups is not lost with one of them."""
+    sexes, labels = words(people(600, 2), "sex"), words(people(600, 2), "paid")
+    real = changed(people(600, 2), "paid", ["no" if s == "f" else p for s, p in zip(sexes, labels, strict=True)])
+    of = gap("EQUALIZED_ODDS")
+    found = Bench(real, SCHEMA).predict("xgboost", people(), of)
+    ones, noughts = signed_gaps(of, found, SCHEMA, "sex", "f")
+    assert ones == 0.0
+    assert noughts != 0.0
+
+
+# --- what is undefined
+
+
+def test_a_single_group_has_no_gap() -> None:
+    found = measure_effect(gap("DEMOGRAPHIC_PARITY"), people(), Bench(only(people(600, 2), "sex", "f"), SCHEMA), FIRST)
+    assert isnan(found.counted.value)
+    assert all(map(isnan, found.counted.interval))
+    (verdict,) = verdicts(
+        "ENFORCE: DEMOGRAPHIC_PARITY(protected=sex, target=paid) <= 0.5;", people(), only(people(600, 2), "sex", "f")
+    )
+    assert verdict.holds is False  # what is undefined does not hold
+    assert "undefined with xgboost" in as_text([verdict])
+
+
+def test_a_column_whose_gap_is_undefined_leaves_the_others() -> None:
+    real = only(people(600, 2), "team", "a")
+    both, sex = (gap("DEMOGRAPHIC_PARITY", columns) for columns in ("[team, sex]", "sex"))
+    found = Bench(real, SCHEMA).predict("xgboost", people(), both)
+    assert value_of(both, found, SCHEMA) == value_of(sex, found, SCHEMA) > 0
+
+
+def test_a_table_with_one_label_teaches_that() -> None:
+    table = only(people(), "paid", "yes")
+    for text, expected in {
+        "DEMOGRAPHIC_PARITY(protected=sex, target=paid)": 0.0,
+        "DOWNSTREAM_BALANCED_ACCURACY(target=paid)": 0.5,
+        "DOWNSTREAM_ACCURACY(target=paid)": words(people(600, 2), "paid").count("yes") / 600,
+    }.items():
+        found = measure_effect(measure(text), table, bench())
+        assert [tried.value for tried in found.panel] == pytest.approx([expected] * 3)
+
+
+@pytest.mark.parametrize("where", ["table", "real"])
+def test_without_any_target_nothing_is_known(where: str) -> None:
+    table, real = people(), people(600, 2)
+    if where == "table":
+        table = changed(table, "paid", [None] * table.rows)
+    else:
+        real = changed(real, "paid", [None] * real.rows)
+    found = measure_effect(gap("DEMOGRAPHIC_PARITY"), table, Bench(real, SCHEMA), FIRST)
+    assert isnan(found.counted.value)
+    (verdict,) = verdicts("ENFORCE: DEMOGRAPHIC_PARITY(protected=sex, target=paid) <= 0.5;", table, real)
+    assert verdict.holds is False
+    assert as_data([verdict])[0]["effect"]["counted"]["value"] is None
+
+
+# --- verdicts
+
+
+BOUND = "DEMOGRAPHIC_PARITY(protected=sex, target=paid)"
+
+
+def test_a_bound_holds_or_fails_by_the_learner_that_counts() -> None:
+    value = effect(gap("DEMOGRAPHIC_PARITY")).counted.value
+    above, below = value + 0.001, value - 0.001
+    commands = " ".join(
+        f"ENFORCE: {BOUND} {bound};"
+        for bound in (f"<= {above}", f"<= {below}", f"< {above}", f">= {below}", f"> {above}", f"== {value + 0.009}")
+    )
+    found = verdicts(commands, people(), people(600, 2))
+    assert [verdict.holds for verdict in found] == [True, False, True, True, False, True]
+    assert all(verdict.effect is not None and verdict.effect.counted.value == value for verdict in found)
+    assert not holds(found)
+
+
+def test_aims_are_told_but_never_fail() -> None:
+    found = verdicts(f"MINIMIZE: {BOUND}; MAXIMIZE: DOWNSTREAM_ACCURACY(target=paid);", people(), people(600, 2))
+    assert [verdict.holds for verdict in found] == [None, None]
+    assert [verdict.note for verdict in found] == ["minimized: no target to meet", "maximized: no target to meet"]
+    assert all(verdict.effect is not None for verdict in found)
+    assert holds(found)
+
+
+def test_without_real_rows_nothing_is_decided() -> None:
+    found = verdicts(f"ENFORCE: {BOUND} <= 0; MINIMIZE: {BOUND}; ENFORCE: score <= 5;", people(), None)
+    assert [(verdict.holds, verdict.effect) for verdict in found] == [(None, None), (None, None), (True, None)]
+    assert [verdict.note for verdict in found[:2]] == [
+        "needs classifiers trained on the table and tried on real rows"
+    ] * 2
+    assert "2 not decided by a table" in as_text(found)
+    assert "learner trained on the table" not in as_text(found)
+    assert holds(found)
+
+
+def test_without_the_libraries_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifying, "missing_libraries", lambda: [missing_extra(["xgboost"])])
+    found = verdicts(f"ENFORCE: {BOUND} <= 0;", people(), people(600, 2))
+    assert [(verdict.holds, verdict.effect) for verdict in found] == [(None, None)]
+    assert "needs classifiers" in found[0].note
+
+
+def test_a_private_programs_real_rows_are_not_tried_on() -> None:
+    private = f"ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1, DELTA=1e-9; ENFORCE: {BOUND} <= 0;"
+    with pytest.raises(ValueError, match="never shown"):
+        verdicts(private, people(), people(600, 2))
+
+
+# --- what is shown
+
+
+def test_the_text_shows_every_learner_and_promises_nothing() -> None:
+    spec = bind(
+        parse(f"SYNTHESIZE: people;\nENFORCE: {BOUND} <= 0.9;\nMINIMIZE: DOWNSTREAM_ACCURACY(target=sex);\nEND;"),
+        SCHEMA,
+    )
+    found = verify(spec, people(), real=people(600, 2), interval=False)
+    text = as_text(found)
+    lines = text.splitlines()
+    (head,) = [i for i, line in enumerate(lines) if line.startswith("line  learner trained on the table")]
+    rows = lines[head + 1 : head + 7]
+    for row, tried in zip(rows, [t for v in found if v.effect for t in v.effect.panel], strict=True):
+        assert tried.learner in row
+        assert f"{100 * tried.accuracy:.2f} %" in row
+    assert [row.split()[0] for row in rows] == ["2", "2", "2", "3", "3", "3"]
+    counts = [row.endswith("counts") for row in rows]
+    assert counts[:3] == [True, False, False]
+    assert sum(counts) == 2
+    assert "with xgboost" in text
+    assert "guaranteed" not in text
+    assert "1 hold, 0 fail, 1 not decided by a table" in text
+
+
+def test_the_json_has_the_panel() -> None:
+    data = json.loads(json.dumps(as_data(verdicts(f"ENFORCE: {BOUND} <= 0.9;", people(), people(600, 2)))))
+    (verdict,) = data
+    assert (verdict["holds"], verdict["level"], verdict["note"]) == (True, "MODEL", "")
+    (tried,) = verdict["effect"]["panel"]
+    assert tried == verdict["effect"]["counted"]
+    assert set(tried) == {"learner", "value", "interval", "accuracy"}
+    assert verdict["effect"]["rows"] == 600
+    assert data == json.loads(json.dumps(data, allow_nan=False))
+
+
+def test_predictions_without_chances_are_measured_too() -> None:
+    """The classifier in closed form tells none; a loss is then that of certain predictions."""
+    of = measure("DOWNSTREAM_CROSS_ENTROPY(target=paid)")
+    found = bench().predict("xgboost", people(), of)
+    bare = Predicted(found.predicted, found.truth, found.rows)
+    assert value_of(of, bare, SCHEMA) == pytest.approx((1 - found.accuracy) * -np.log(1e-12))
