@@ -43,6 +43,7 @@ _Made = TypeVar("_Made")
 
 POOL = 4  # rows drawn for each row of a table whose statistics are stated
 LARGER_POOL = 12  # the same when the weights leave too few of them
+MOST_WHOLE = 1_000_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
 
 
 def sample_blocks(
@@ -71,7 +72,8 @@ def sample_blocks(
     if not goals and not knobs:
         return _mapped(lambda chunk: _drawn(model, source, *chunk), draw.chunks(wanted_rows), workers)
     wants = (*(wanted(goal.goal, spec.schema) for goal in goals), *map(hold, knobs))
-    ends = _even(wanted_rows, whole=any(_counts_rows(goal) for goal in goals))
+    whole = wanted_rows <= MOST_WHOLE and any(_counts_rows(goal) for goal in goals)
+    ends = _even(wanted_rows, whole=whole)
 
     def make(chunk: tuple[int, tuple[int, int]]) -> tuple[Table, Calibration]:
         number, (start, end) = chunk

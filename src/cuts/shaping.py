@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cuts.assess.effects import Bench, desired_place
+from cuts.assess.features import MOST_ROWS
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codec, Codes
@@ -179,7 +180,7 @@ def _under_rules(model: Model, rules: Sequence[RowRule], again: Again, sample: T
 
 def _track(learned: Learned, drawn: int) -> Track:
     """Where classifiers are tried."""
-    return Track(Bench(learned.sample, learned.codec.schema), learned.codes, drawn, learned.seed)
+    return Track(Bench(learned.sample, learned.codec.schema), learned.codes, min(drawn, MOST_ROWS), learned.seed)
 
 
 def _trained(model: Model, commands: Sequence[ModelGoal | ModelAim], learned: Learned, again: Again) -> Model:

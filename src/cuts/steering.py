@@ -24,6 +24,7 @@ from cuts.lang.spec import InSet, MeasureOf, ModelAim, ModelGoal, Pred
 from cuts.model.cells import Statistics
 from cuts.model.goals import TradeOff, Trial
 from cuts.model.independence import loosen
+from cuts.model.knobs import NEAR as NEAR_SHARE
 from cuts.model.knobs import Knob, share
 from cuts.model.mixture import Mixture
 from cuts.model.store import Model
@@ -278,7 +279,20 @@ def _knobs(
         own = [replace(knob, column=gap.column, group=gap.group) for gap in gaps if gap.owner == i]
         found += [*own, *([knob] if own and _is_odds(command) else [])]
     once = {(knob.target, knob.desired, knob.column, knob.group): knob for knob in found}.values()
-    return [replace(knob, value=stats.known(share(knob), model.mixture)) for knob in once]
+    return [
+        replace(knob, value=stats.known(share(knob), model.mixture), near=_near(knob, model, stats, schema))
+        for knob in once
+    ]
+
+
+def _near(knob: Knob, model: Model, stats: Statistics, schema: Schema) -> float:
+    """How exactly a share can be kept: a group of 30 rows has it in steps of a thirtieth."""
+    if knob.column is None or knob.group is None:
+        return NEAR_SHARE
+    column = schema[knob.column]
+    assert isinstance(column, Category)
+    part = float((model.mixture.w @ model.mixture[knob.column])[column.categories.index(knob.group)])
+    return max(NEAR_SHARE, 1.0 / max(stats.rows * part, 1.0))
 
 
 def _set(knobs: Sequence[Knob], values: Floats) -> list[Knob]:

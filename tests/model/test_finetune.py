@@ -22,7 +22,7 @@ from cuts.lang.spec import TableGoal
 from cuts.lang.wants import Either, Every, Wanted, leaves, violation, wanted
 from cuts.model.cells import Statistics
 from cuts.model.controller import FADING, FAR, Controller
-from cuts.model.finetune import PRECISION, Finetuned, Term, finetune, own_marginals
+from cuts.model.finetune import PRECISION, Finetuned, finetune, own_marginals, want_term
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture, marginal
 from cuts.model.shape import Again
@@ -118,8 +118,9 @@ def want_of(body: str) -> Wanted:
 
 def tuned(*bodies: str, weight: float | None = None, mix: Mixture | None = None) -> Finetuned:
     own, again = start()
-    terms = [Term(want_of(body), weight) for body in bodies]
-    return finetune(mix or own, terms, Statistics(CODEC, ROWS), again)
+    stats = Statistics(CODEC, ROWS)
+    terms = [want_term(want_of(body), stats, weight) for body in bodies]
+    return finetune(mix or own, terms, again)
 
 
 def is_met(want: Wanted, mix: Mixture) -> bool:
@@ -246,7 +247,7 @@ def test_the_own_marginals_are_those_of_the_model(columns: tuple[str, ...], labe
 def test_training_on_a_models_own_marginals_leaves_it_where_it_is() -> None:
     mix, again = start()
     own = own_marginals(mix, again.marginals, None)
-    found = finetune(mix, [], Statistics(CODEC, ROWS), Again(own, None, CONFIG, 0))
+    found = finetune(mix, [], Again(own, None, CONFIG, 0))
     assert found.error < 0.02
     for clique in combinations(SIZES, 2):
         torch.testing.assert_close(marginal(found.mixture, clique), marginal(mix, clique), atol=0.01, rtol=0)

@@ -56,6 +56,11 @@ class Want:
             return middle, middle
         return self.low + INSIDE * self.unit, self.high - INSIDE * self.unit
 
+    def off(self, value: float) -> float:
+        """How far a number is from where it is brought to, in tolerances and with its sign."""
+        low, high = self.aim
+        return (value - min(max(value, low), high)) / self.unit
+
 
 @dataclass(frozen=True, slots=True)
 class Every:

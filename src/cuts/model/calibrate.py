@@ -151,7 +151,7 @@ def _weights(wants: Sequence[Want], numbers: _Numbers, even: Tensor) -> Tensor:
     pushed = np.zeros(len(wants))
     for _ in range(STEPS):
         found = [numbers.influence(want, weights) for want in wants]
-        off = np.array([_off(want, value) for want, (value, _) in zip(wants, found, strict=True)])
+        off = np.array([want.off(value) for want, (value, _) in zip(wants, found, strict=True)])
         active = np.flatnonzero(np.isfinite(off) & ((np.abs(off) > NEAR) | (pushed != 0)) & (off != 0))
         if not len(active) or np.abs(off[active]).max() <= NEAR:
             break
@@ -164,11 +164,6 @@ def _weights(wants: Sequence[Want], numbers: _Numbers, even: Tensor) -> Tensor:
         pushed[active] += step.numpy()
         weights = torch.softmax(weights.log() + phi @ step, 0)
     return weights
-
-
-def _off(want: Want, value: float) -> float:
-    low, high = want.aim
-    return (value - min(max(value, low), high)) / want.unit
 
 
 # --- rows
@@ -198,7 +193,7 @@ def _exchanged(taken: IntArray, wants: Sequence[Want], numbers: _Numbers, rng: n
     for _ in range(EXCHANGES):
         share = torch.as_tensor(taken / rows)
         found = [numbers.influence(want, share) for want in wants]
-        off = np.array([_off(want, value) for want, (value, _) in zip(wants, found, strict=True)])
+        off = np.array([want.off(value) for want, (value, _) in zip(wants, found, strict=True)])
         room = np.array([_room(want) for want in wants])
         worst = float((np.abs(off) / room).max(initial=0.0))
         if worst < best_off:
@@ -212,9 +207,9 @@ def _exchanged(taken: IntArray, wants: Sequence[Want], numbers: _Numbers, rng: n
 def _room(want: Want) -> float:
     """How far a number may be from its aim, in tolerances."""
     low, high = want.aim
-    return max(
-        min(low - want.low if want.low > -inf else inf, want.high - high if want.high < inf else inf) / want.unit, 1e-3
-    )
+    below = low - want.low if want.low > -inf else inf
+    above = want.high - high if want.high < inf else inf
+    return max(min(below, above) / want.unit, 1e-3)
 
 
 def _round(taken: IntArray, off: Floats, phi: Floats, rng: np.random.Generator) -> IntArray:

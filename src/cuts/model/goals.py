@@ -87,6 +87,19 @@ class _Pursuit:
     aim: TableAim | None = None  # one with a weight of its own, which says how far to go
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ground:
+    """Where commands are met from: the model without any, its statistics, what fitting again needs.
+
+    The label `kept` is not moved inside components where that can be helped.
+    """
+
+    mix: Mixture
+    stats: Statistics
+    again: Again
+    kept: str | None
+
+
 def conditions_of(commands: Sequence[TableGoal | TableAim], schema: Schema) -> list[Pred]:
     """The predicates on rows that commands about statistics need decided: no bin may straddle one."""
     values = [value for command in commands for value in wanted_values(command, schema)]
@@ -104,7 +117,8 @@ def pursue(
 ) -> Pursued:
     """The mixture moved to what the commands ask for, and to further numbers that are held."""
     began = process_time()
-    kept = None if held else again.label  # numbers that are held are about what tells the label
+    # Numbers that are held are about what tells the label.
+    ground = _Ground(mix, stats, again, None if held else again.label)
     known = {
         place: _Pursuit(wanted(command.goal, schema), command.weight, command.method)
         for place, command in enumerate(commands)
@@ -115,14 +129,14 @@ def pursue(
             known[place] = _Pursuit(Every(()), command.weight, command.method, command)
     if held:
         known[-1] = _Pursuit(Every(tuple(held)), None, None)
-    found, methods = _meet(mix, known, stats, again, kept)
+    found, methods = _meet(ground, known)
     curves = []
     for place, command in enumerate(commands):
         if isinstance(command, TableAim) and command.weight is None:
             push = _Push(command, schema)
-            known[place], curve = _pushed(mix, found, push, place, known, stats, again, kept, utility)
+            known[place], curve = _pushed(ground, found, push, place, known, utility)
             curves.append(curve)
-            found, methods = _meet(mix, known, stats, again, kept)
+            found, methods = _meet(ground, known)
     every = tuple(methods.get(place, "tilt") for place in range(len(commands)))
     return Pursued(found, every, tuple(curves), process_time() - began)
 
@@ -130,22 +144,21 @@ def pursue(
 # --- goals
 
 
-def _meet(
-    mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics, again: Again, kept: str | None
-) -> tuple[Mixture, dict[int, Method]]:
+def _meet(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, dict[int, Method]]:
     """The mixture with everything wanted, and how each command was met."""
-    classes, closed = _closed(mix, pursuits, stats, kept)
+    mix, stats, again = ground.mix, ground.stats, ground.again
+    classes, closed = _closed(ground, pursuits)
     methods: dict[int, Method] = {place: "tilt" if place in closed else "penalty" for place in pursuits}
     together = [want for some in closed.values() for want in some]
     if together:
-        mix = tilt(mix, together, stats, classes, kept).mixture
+        mix = tilt(mix, together, stats, classes, ground.kept).mixture
     rest = [_term(each, stats) for place, each in pursuits.items() if place not in closed]
     if rest:
         around = replace(again, marginals=own_marginals(mix, again.marginals, again.label)) if together else again
         terms = [*rest, *([want_term(Every(tuple(together)), stats)] if together else [])]
         mix = finetune(mix, terms, around).mixture
         if together:  # training left them nearly met
-            mix = tilt(mix, together, stats, classes, kept).mixture
+            mix = tilt(mix, together, stats, classes, ground.kept).mixture
     return mix, methods
 
 
@@ -159,17 +172,16 @@ def _term(pursuit: _Pursuit, stats: Statistics) -> Term:
     return Term(lambda _: nothing, lambda mix: sign * stats.value(aim.value, mix), aim.weight)
 
 
-def _closed(
-    mix: Mixture, pursuits: dict[int, _Pursuit], stats: Statistics, label: str | None
-) -> tuple[Classes, dict[int, list[Want]]]:
+def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, dict[int, list[Want]]]:
     """What has a closed form, command by command, and the classes components are split by for it."""
+    stats = ground.stats
     wants = {
-        place: list(single(each.want, lambda want: violation(want, stats.known(want.value, mix))))
+        place: list(single(each.want, lambda want: violation(want, stats.known(want.value, ground.mix))))
         for place, each in pursuits.items()
         if each.weight is None and each.method != "penalty"
     }
     groups = [[stat for want in some for stat in statistics_of(want.value)] for some in wants.values()]
-    classes, possible = find_splits(groups, stats.layout, label)
+    classes, possible = find_splits(groups, stats.layout, ground.kept)
     return classes, {place: some for (place, some), able in zip(wants.items(), possible, strict=True) if able}
 
 
@@ -194,20 +206,13 @@ class _Push:
 
 
 def _pushed(
-    mix: Mixture,
-    found: Mixture,
-    push: _Push,
-    place: int,
-    known: dict[int, _Pursuit],
-    stats: Statistics,
-    again: Again,
-    kept: str | None,
-    utility: Utility,
+    ground: _Ground, found: Mixture, push: _Push, place: int, known: dict[int, _Pursuit], utility: Utility
 ) -> tuple[_Pursuit, TradeOff]:
     """What to want of a number so that the budget is used up, and the trials that told.
 
-    `mix` is the model without any goal, `found` the one with those of the commands known so far.
+    `found` is the model with what the commands known so far ask for.
     """
+    stats = ground.stats
     aim = push.aim
     start = Trial(stats.known(aim.value, found), utility(found))
     least = start.utility * (1.0 - aim.budget)
@@ -216,7 +221,7 @@ def _pushed(
 
     def affordable(step: float) -> bool:
         want = push.want(start.value, step)
-        moved = _tried(mix, found, want, place, known, aim.method, stats, again, kept)
+        moved = _tried(ground, found, {**known, place: _Pursuit(want, None, aim.method)}, place)
         value = stats.known(want.value, moved)
         if violation(want, value) > MET or not isfinite(value):
             return False
@@ -239,20 +244,10 @@ def _pushed(
     return _Pursuit(chosen, None, aim.method), TradeOff(aim.origin.line, start, order, reached[-1])
 
 
-def _tried(
-    mix: Mixture,
-    found: Mixture,
-    want: Want,
-    place: int,
-    known: dict[int, _Pursuit],
-    method: str | None,
-    stats: Statistics,
-    again: Again,
-    kept: str | None,
-) -> Mixture:
+def _tried(ground: _Ground, found: Mixture, pursuits: dict[int, _Pursuit], place: int) -> Mixture:
     """The model with one more number wanted; in closed form nothing is trained again for a trial."""
-    pursuits = {**known, place: _Pursuit(want, None, method)}
-    classes, closed = _closed(mix, pursuits, stats, kept)
+    classes, closed = _closed(ground, pursuits)
     if place not in closed:
-        return _meet(mix, pursuits, stats, again, kept)[0]
-    return tilt(found, [each for some in closed.values() for each in some], stats, classes, kept).mixture
+        return _meet(ground, pursuits)[0]
+    wants = [each for some in closed.values() for each in some]
+    return tilt(found, wants, ground.stats, classes, ground.kept).mixture

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cuts.lang.spec import Apply, InSet, Quantity, Statistic
 from cuts.lang.wants import Want
 
-NEAR = 0.002  # how exactly a share is kept
+NEAR = 0.002  # how exactly a share of many rows is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Knob:
     value: float
     column: str | None = None
     group: str | None = None
+    near: float = NEAR  # how exactly it is kept
 
 
 def share(knob: Knob) -> Quantity:
@@ -42,4 +43,4 @@ def share(knob: Knob) -> Quantity:
 
 def hold(knob: Knob) -> Want:
     """What a knob wants of the table."""
-    return Want(share(knob), knob.value - NEAR, knob.value + NEAR, NEAR)
+    return Want(share(knob), knob.value - knob.near, knob.value + knob.near, knob.near)

@@ -133,13 +133,8 @@ def _size(off: Sequence[float]) -> float:
 
 def _off(mix: Mixture, wants: Sequence[Want], stats: Statistics) -> list[float]:
     """How far each number is from its aim, in tolerances and with its sign."""
-    found = []
     with torch.no_grad():
-        for want in wants:
-            value = float(stats.value(want.value, mix))
-            low, high = want.aim
-            found.append((value - min(max(value, low), high)) / want.unit)
-    return found
+        return [want.off(float(stats.value(want.value, mix))) for want in wants]
 
 
 def _newton(
