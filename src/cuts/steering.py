@@ -292,7 +292,7 @@ def _near(knob: Knob, model: Model, stats: Statistics, schema: Schema) -> float:
     column = schema[knob.column]
     assert isinstance(column, Category)
     part = float((model.mixture.w @ model.mixture[knob.column])[column.categories.index(knob.group)])
-    return max(NEAR_SHARE, 1.0 / max(stats.rows * part, 1.0))
+    return max(NEAR_SHARE, 0.5 / max(stats.rows * part, 1.0))
 
 
 def _set(knobs: Sequence[Knob], values: Floats) -> list[Knob]:
@@ -376,17 +376,20 @@ def _settled(looks: Sequence[_Look], aim: Floats, follows: Floats) -> Floats:
     return found
 
 
-def _nearest(looks: Sequence[_Look], turned: Floats) -> _Look:
-    return min(looks, key=lambda look: float(np.abs(look.turned - turned).sum()))
-
-
 def _affordable(looks: Sequence[_Look], chosen: Floats, commands: Sequence[Effect]) -> Floats:
-    """The same, turned back as far as the budgets of the commands demand."""
-    first, nearest = looks[0], _nearest(looks, chosen)
-    kept = 1.0
-    for i, command in enumerate(commands):
-        lost = first.accuracy[i] - nearest.accuracy[i]
-        if isinstance(command, ModelAim) and lost > command.budget * first.accuracy[i]:
-            kept = min(kept, command.budget * first.accuracy[i] / lost)
-    found: Floats = (first.turned + kept * (chosen - first.turned)).astype(np.float64)
+    """The same, turned back as far as the budgets of the commands demand: what a setting costs is told by the looks."""
+    first, way = looks[0], chosen - looks[0].turned
+    length = float(way @ way)
+    if length == 0:
+        return chosen
+    far = np.array([float((look.turned - first.turned) @ way) / length for look in looks])
+    order = np.argsort(far)
+    for part in np.linspace(1.0, 0.0, 101):
+        right = [np.interp(part, far[order], [looks[k].accuracy[i] for k in order]) for i in range(len(commands))]
+        if all(
+            not isinstance(command, ModelAim) or right[i] >= first.accuracy[i] * (1.0 - command.budget)
+            for i, command in enumerate(commands)
+        ):
+            break
+    found: Floats = (first.turned + part * way).astype(np.float64)
     return found
