@@ -18,6 +18,7 @@ from cuts.data.codec import Codec, Codes
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.hiding import hide
 from cuts.lang.compared import compared
 from cuts.lang.spec import (
     And,
@@ -46,7 +47,8 @@ from cuts.model.shape import Again
 from cuts.model.store import Model
 from cuts.model.utility import Reference, Utility, find_utility
 from cuts.read import exact
-from cuts.steering import Build, Track, groups_in, hide, steer
+from cuts.steering import Build, groups_in, steer
+from cuts.trials import Track
 from cuts.vocab.names import measures
 
 Said = Callable[[str], None]

@@ -11,30 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
-from cuts import sampling
-from cuts.assess.downstream import has_target
-from cuts.assess.effects import Bench, Predicted, desired_place, measure_effect, signed_gaps, value_of
-from cuts.assess.learners import CLASSIFIERS, Classifier, missing_libraries
-from cuts.data.codec import Codes
+from cuts.assess.effects import Predicted, desired_place, signed_gaps, value_of
 from cuts.data.schema import Category, Schema
-from cuts.data.table import Floats, Table
-from cuts.lang.spec import InSet, MeasureOf, ModelAim, ModelGoal, Pred
+from cuts.data.table import Floats
+from cuts.lang.spec import InSet, ModelAim, ModelGoal, Pred
 from cuts.model.cells import Statistics
 from cuts.model.goals import TradeOff, Trial
-from cuts.model.independence import loosen
 from cuts.model.knobs import NEAR as NEAR_SHARE
 from cuts.model.knobs import Knob, share
-from cuts.model.mixture import Mixture
 from cuts.model.store import Model
-from cuts.model.surrogate import fit_ridge
-from cuts.model.utility import Utility
-from cuts.plan import hides
+from cuts.trials import Effect, Track, by_ridge, predict, with_curves
 
-QUICK: tuple[Classifier, ...] = ("xgboost", "logistic regression")  # that a hidden column is tried with
 TRIALS = 4  # after the first look
-HALVINGS = 4  # of the strength with which a column is hidden
 PROBE = 0.1  # turn of a knob by which the first step is told
 STEADY = 0.01  # beside the squares of how gaps follow knobs
 STEADIER = 0.15  # the same of a knob of all rows: how frequent a label is matters to accuracy
@@ -47,23 +36,7 @@ FEWEST_ROWS = 60_000  # drawn for one look, as several tables
 MOST_DRAWS = 6
 SMALLEST_GROUP = 0.002  # share of the rows from which a group is steered
 
-Effect = ModelGoal | ModelAim
 Build = Callable[[Sequence[Knob]], Model]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Track:
-    """Where classifiers are tried: real rows, the same as codes, and how many rows are drawn for them."""
-
-    bench: Bench
-    codes: Codes
-    drawn: int
-    seed: int
-
-    @property
-    def label(self) -> str | None:
-        """The column to predict."""
-        return self.bench.schema.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,55 +72,36 @@ def steer(
     first = _look(free, commands, gaps, knobs, track)
     looks, aim = [first], _aims(commands, gaps, first)
     follows = np.zeros((len(first.signed), len(knobs)))
-    if np.abs(first.signed - aim).max() > NEAR:
+    if _off(first, aim) > NEAR:
         follows = _followed(free, build, commands, gaps, knobs, track)
         for number in range(TRIALS):
             say(f"steering classifiers, trial {number + 1}")
             turned = _turned(looks[-1], aim, follows, knobs)
             model = build(_set(knobs, turned))
             looks.append(replace(_look(model, commands, gaps, knobs, track), turned=turned))
-            if np.abs(looks[-1].signed - aim).max() <= NEAR:
+            if _off(looks[-1], aim) <= NEAR:
                 break
             follows = _learned(follows, looks[-2], looks[-1])
-    chosen = _affordable(looks, _settled(looks, aim, follows), commands)
-    model = build(_set(knobs, chosen)) if len(looks) > 1 else free
-    last = first if len(looks) == 1 else _look(model, commands, gaps, knobs, track)
+    settled = _affordable(looks, _settled(looks, aim, follows), commands)
+    model = build(_set(knobs, settled)) if len(looks) > 1 else free
+    last = first if len(looks) == 1 else replace(_look(model, commands, gaps, knobs, track), turned=settled)
+    looks += [last] if last is not first else []
+    best = min(
+        (look for look in looks if _is_affordable(look, first, commands)),
+        key=lambda look: (_beyond(look, commands), _off(look, aim)),
+    )
+    if _beyond(best, commands) < _beyond(last, commands) or _off(best, aim) < _off(last, aim) - NEAR:
+        model, last = build(_set(knobs, best.turned)), best  # what was seen is better than what was reckoned
     curves = [
         TradeOff(
             command.origin.line,
             Trial(first.measured[i], first.accuracy[i]),
-            tuple(Trial(look.measured[i], look.accuracy[i]) for look in (*looks[1:], *([last] if looks[1:] else []))),
+            tuple(Trial(look.measured[i], look.accuracy[i]) for look in looks[1:]),
             last.measured[i],
         )
         for i, command in enumerate(commands)
     ]
-    return _with_curves(model, curves)
-
-
-def hide(model: Model, commands: Sequence[Effect], utility: Utility, track: Track) -> Model:
-    """The model in which columns cannot be predicted, as far as the commands ask for and their budgets allow."""
-    for command in filter(hides, commands):
-        model = _hidden(model, command, utility, track)
-    return model
-
-
-def _hidden(model: Model, command: Effect, utility: Utility, track: Track) -> Model:
-    target = command.measure.target
-    first = Trial(_told(model, command, track), utility(model.mixture))
-    trials: dict[float, Trial] = {}
-
-    def goes_further(strength: float) -> bool:
-        """Whether a strength leaves room for more: within the budget, or not yet below the bound."""
-        moved = replace(model, mixture=loosen(model.mixture, target, strength))
-        trials[strength] = trial = Trial(_told(moved, command, track), utility(moved.mixture))
-        if isinstance(command, ModelAim):
-            return target == track.label or trial.utility >= first.utility * (1.0 - command.budget)
-        return trial.value > command.bound if command.op in ("<", "<=") else trial.value < command.bound
-
-    strength = _strongest(goes_further) if isinstance(command, ModelAim) else _weakest(goes_further)
-    chosen = trials.get(strength, first)
-    curve = TradeOff(command.origin.line, first, tuple(trials.values()), chosen.value)
-    return _with_curves(replace(model, mixture=loosen(model.mixture, target, strength)), (curve,))
+    return with_curves(model, curves)
 
 
 # --- looks
@@ -159,33 +113,13 @@ def _look(model: Model, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs:
     repeats = int(np.clip(FEWEST_ROWS // track.drawn, 1, MOST_DRAWS))
     signed, measured, right = [], [], []
     for repeat in range(repeats):
-        found = [_predict(model, command.measure, track, repeat) for command in commands]
+        found = [predict(model, command.measure, track, repeat) for command in commands]
         signed.append(_signed(found, commands, gaps, schema))
         measured.append([value_of(c.measure, each, schema) for c, each in zip(commands, found, strict=True)])
         right.append([each.accuracy for each in found])
     told = (np.mean(signed, axis=0), np.mean(measured, axis=0).tolist(), np.mean(right, axis=0).tolist())
     steady = [STEADIER if knob.group is None else STEADY for knob in knobs]
     return _Look(np.array([knob.value for knob in knobs]), np.array(steady), *told)
-
-
-def _predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predicted:
-    """What the classifier that counts says of the reference rows; without its library, the one in closed form."""
-    if missing_libraries():
-        return _by_ridge(model.mixture, measure, track)
-    return track.bench.predict(CLASSIFIERS[0], _drawn(model, track, repeat), measure)
-
-
-def _drawn(model: Model, track: Track, repeat: int) -> Table:
-    blocks = sampling.sample_blocks(model, track.drawn, seed=track.seed + 1_000 + repeat)
-    return Table(pa.concat_tables([block.arrow for block in blocks]))
-
-
-def _by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predicted:
-    classifier = fit_ridge(mix, measure.target, measure.features)
-    known = np.flatnonzero(has_target(track.bench.reference, measure.target))
-    codes = {name: code[known] for name, code in track.codes.items()}
-    told = classifier.scores(codes).argmax(1).numpy()
-    return Predicted(told, codes[measure.target], track.bench.reference.take(known))
 
 
 def _signed(
@@ -197,46 +131,6 @@ def _signed(
         for gap in gaps
         for value in signed_gaps(commands[gap.owner].measure, found[gap.owner], schema, gap.column, gap.group)
     ]
-
-
-def _told(model: Model, command: Effect, track: Track) -> float:
-    """A measure of how well a column is predicted, by the strongest of the quick classifiers."""
-    measure, schema = command.measure, track.bench.schema
-    if missing_libraries():
-        return value_of(measure, _by_ridge(model.mixture, measure, track), schema)
-    table = _drawn(model, track, 0)
-    return measure_effect(measure, table, track.bench, QUICK).counted.value
-
-
-# --- hiding
-
-
-def _strongest(affordable: Callable[[float], bool]) -> float:
-    """The largest strength that is affordable."""
-    if affordable(1.0):
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if affordable(middle) else (low, middle)
-    return low
-
-
-def _weakest(falls_short: Callable[[float], bool]) -> float:
-    """The smallest strength that is enough, or all of it."""
-    if not falls_short(0.0):
-        return 0.0
-    if falls_short(1.0):
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falls_short(middle) else (low, middle)
-    return high
-
-
-def _with_curves(model: Model, curves: Sequence[TradeOff]) -> Model:
-    return replace(model, facts=replace(model.facts, trade_offs=(*model.facts.trade_offs, *curves)))
 
 
 def groups_in(commands: Sequence[Effect], schema: Schema) -> list[Pred]:
@@ -326,7 +220,7 @@ def _followed(
     """How much each gap follows each knob, by the classifier in closed form: (gaps, knobs)."""
 
     def signed(model: Model) -> Floats:
-        found = [_by_ridge(model.mixture, command.measure, track) for command in commands]
+        found = [by_ridge(model.mixture, command.measure, track) for command in commands]
         return np.array(_signed(found, commands, gaps, track.bench.schema))
 
     start = signed(free)
@@ -376,6 +270,29 @@ def _settled(looks: Sequence[_Look], aim: Floats, follows: Floats) -> Floats:
     return found
 
 
+def _off(look: _Look, aim: Floats) -> float:
+    """How far the worst gap is from its aim."""
+    return float(np.abs(look.signed - aim).max())
+
+
+def _beyond(look: _Look, commands: Sequence[Effect]) -> float:
+    """How far the worst measure is beyond its bound, or near to that."""
+    return max(
+        max(look.measured[i] - WELL * command.bound, 0.0)
+        if isinstance(command, ModelGoal) and command.op in ("<", "<=")
+        else 0.0
+        for i, command in enumerate(commands)
+    )
+
+
+def _is_affordable(look: _Look, first: _Look, commands: Sequence[Effect]) -> bool:
+    """Whether a look is within the budgets of all commands."""
+    return all(
+        not isinstance(command, ModelAim) or look.accuracy[i] >= first.accuracy[i] * (1.0 - command.budget)
+        for i, command in enumerate(commands)
+    )
+
+
 def _affordable(looks: Sequence[_Look], chosen: Floats, commands: Sequence[Effect]) -> Floats:
     """The same, turned back as far as the budgets of the commands demand: what a setting costs is told by the looks."""
     first, way = looks[0], chosen - looks[0].turned
@@ -386,10 +303,7 @@ def _affordable(looks: Sequence[_Look], chosen: Floats, commands: Sequence[Effec
     order = np.argsort(far)
     for part in np.linspace(1.0, 0.0, 101):
         right = [np.interp(part, far[order], [looks[k].accuracy[i] for k in order]) for i in range(len(commands))]
-        if all(
-            not isinstance(command, ModelAim) or right[i] >= first.accuracy[i] * (1.0 - command.budget)
-            for i, command in enumerate(commands)
-        ):
+        if _is_affordable(replace(first, accuracy=right), first, commands):
             break
     found: Floats = (first.turned + part * way).astype(np.float64)
     return found

@@ -1,0 +1,65 @@
+"""Classifiers tried on real rows: where a model's draws are judged while it is steered or a column is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from cuts import sampling
+from cuts.assess.downstream import has_target
+from cuts.assess.effects import Bench, Predicted
+from cuts.assess.learners import CLASSIFIERS, missing_libraries
+from cuts.data.codec import Codes
+from cuts.data.table import Table
+from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
+from cuts.model.goals import TradeOff
+from cuts.model.mixture import Mixture
+from cuts.model.store import Model
+from cuts.model.surrogate import fit_ridge
+
+Effect = ModelGoal | ModelAim
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Track:
+    """Where classifiers are tried: real rows, the same as codes, and how many rows are drawn for them."""
+
+    bench: Bench
+    codes: Codes
+    drawn: int
+    seed: int
+
+    @property
+    def label(self) -> str | None:
+        """The column to predict."""
+        return self.bench.schema.label
+
+
+def predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predicted:
+    """What the classifier that counts says of the reference rows; without its library, the one in closed form."""
+    if missing_libraries():
+        return by_ridge(model.mixture, measure, track)
+    return track.bench.predict(CLASSIFIERS[0], draw_table(model, track, repeat), measure)
+
+
+def draw_table(model: Model, track: Track, repeat: int) -> Table:
+    """One of the tables classifiers are trained on."""
+    blocks = sampling.sample_blocks(model, track.drawn, seed=track.seed + 1_000 + repeat)
+    return Table(pa.concat_tables([block.arrow for block in blocks]))
+
+
+def by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predicted:
+    """What the classifier in closed form says of the reference rows."""
+    classifier = fit_ridge(mix, measure.target, measure.features)
+    known = np.flatnonzero(has_target(track.bench.reference, measure.target))
+    codes = {name: code[known] for name, code in track.codes.items()}
+    told = classifier.scores(codes).argmax(1).numpy()
+    return Predicted(told, codes[measure.target], track.bench.reference.take(known))
+
+
+def with_curves(model: Model, curves: Sequence[TradeOff]) -> Model:
+    """The model with further trade-offs among its facts."""
+    return replace(model, facts=replace(model.facts, trade_offs=(*model.facts.trade_offs, *curves)))
