@@ -43,7 +43,7 @@ _Made = TypeVar("_Made")
 
 POOL = 4  # rows drawn for each row of a table whose statistics are stated
 LARGER_POOL = 12  # the same when the weights leave too few of them
-MOST_WHOLE = 1_000_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
+MOST_WHOLE = 100_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
 
 
 def sample_blocks(
