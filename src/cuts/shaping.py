@@ -102,9 +102,7 @@ def make_ready(learned: Learned, model: Model, draw: int | None, watch: Watch) -
     if spec.rules:
         watch.stage("putting the row rules in place")
         model = _under_rules(model, spec.rules, again, learned.sample, inside=bool(statistics or effects))
-    hidden = [
-        c for c in effects if measures()[c.measure.name].kind == "UTILITY" and c.method is None and c.weight is None
-    ]
+    hidden = [c for c in effects if measures()[c.measure.name].kind == "UTILITY" and not is_trained(c)]
     if hidden:
         watch.stage("making columns unpredictable")
         model = hide(model, hidden, _utility(learned, again), _track(learned, drawn))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from math import isnan
 
@@ -22,7 +24,7 @@ from cuts.assess.effects import (
     signed_gaps,
     value_of,
 )
-from cuts.assess.learners import CLASSIFIERS, missing_extra
+from cuts.assess.learners import CLASSIFIERS, missing_extra, uninterrupted
 from cuts.assess.render import as_data, as_text
 from cuts.assess.verify import Verdict, holds, verify
 from cuts.data.columns import Category, Real
@@ -405,3 +407,31 @@ def test_predictions_without_chances_are_measured_too() -> None:
     found = bench().predict("xgboost", people(), of)
     bare = Predicted(found.predicted, found.truth, found.rows)
     assert value_of(of, bare, SCHEMA) == pytest.approx((1 - found.accuracy) * -np.log(1e-12))
+
+
+# --- Ctrl-C
+
+
+def test_an_interrupt_waits_for_the_end_of_a_fit() -> None:
+    done = []
+
+    def fit() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append("fitted")
+
+    with pytest.raises(KeyboardInterrupt):
+        fit()
+    assert done == ["fitted"]
+    with pytest.raises(KeyboardInterrupt):  # as before it
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_without_an_interrupt_or_in_another_thread_nothing_changes() -> None:
+    def work() -> str:
+        with uninterrupted():
+            return "fitted"
+
+    assert work() == "fitted"
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() == "fitted"

@@ -5,7 +5,11 @@ Their settings are fixed, so that figures compare: between tables, with the pape
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal, get_args
 
@@ -74,8 +78,24 @@ def _scaled(model: Any) -> Any:
     return import_module("sklearn.pipeline").make_pipeline(scaler, model)
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Work that Ctrl-C does not cut short but ends after: XGBoost calls back into Python, where it would crash."""
+    if threading.current_thread() is not threading.main_thread():  # interrupts go to the main thread
+        yield
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
+
+
 def _fit(model: Any, features: Any, outcomes: Any) -> Any:
-    with warnings.catch_warnings():  # a linear model stopped after its last step is still a model
+    with uninterrupted(), warnings.catch_warnings():  # a linear model stopped after its last step is still a model
         warnings.simplefilter("ignore", import_module("sklearn.exceptions").ConvergenceWarning)
         return model.fit(features, outcomes)
 

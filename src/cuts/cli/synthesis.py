@@ -97,15 +97,16 @@ def run(
         blocks = _keeping(sampling.sample_blocks(model, rows, seed=seed, chosen=chosen.append), kept)
         written = save_blocks(blocks, target, source.form)
     table = Table(pa.concat_tables(kept))
-    outcome = pipeline.verify(
-        asked,
-        model.codec.schema,
-        table,
-        values=values(set_),
-        real=spread_sample(source),
-        model={goal.number: goal.after for goal in model.facts.goals},
-        panel=CLASSIFIERS[:1] if preview else CLASSIFIERS,
-    )
+    with stoppable("the verdicts were given", f"the table was written; `cuts verify {program} {target}` gives them"):
+        outcome = pipeline.verify(
+            asked,
+            model.codec.schema,
+            table,
+            values=values(set_),
+            real=spread_sample(source),
+            model={goal.number: goal.after for goal in model.facts.goals},
+            panel=CLASSIFIERS[:1] if preview else CLASSIFIERS,
+        )
     made = Made(str(target), written, model, outcome, chosen[0] if chosen else None)
     if report is not None:
         write_report(report, made)
