@@ -46,6 +46,7 @@ from cuts.model.rules import RuleFacts, shape
 from cuts.model.shape import Again
 from cuts.model.store import Model
 from cuts.model.utility import Reference, Utility, find_utility
+from cuts.privacy.adaptive import Round
 from cuts.read import exact
 from cuts.steering import Build, groups_in, steer
 from cuts.trials import Track
@@ -56,11 +57,12 @@ Said = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who is told how the work goes: what begins now, rows counted so far, and how the fit proceeds."""
+    """Who is told how the work goes: what begins now, rows counted, how the fit proceeds, what was measured."""
 
     stage: Said = lambda _: None
     counted: Callable[[int], None] = lambda _: None
     fitted: Callable[[Progress], None] = lambda _: None
+    measured: Callable[[Round], None] = lambda _: None  # of a private program
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from cuts.config import Config
 from cuts.count.kernel import count
 from cuts.count.marginals import Clique, Marginals
 from cuts.count.sources import Rows, spread_sample
+from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
 from cuts.data.columns import Column, Integer, Real, Temporal
@@ -32,7 +33,6 @@ from cuts.model.device import find_device
 from cuts.model.fit import fit
 from cuts.model.memory import choose_smoothing
 from cuts.model.store import Facts, Model
-from cuts.model.workload import choose_workload, fits_whole, measure_dependence
 from cuts.shaping import Learned, Watch, conditions_in, shape_model
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 from cuts.text.source import Span

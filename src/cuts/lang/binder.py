@@ -8,6 +8,7 @@ from cuts.lang.domain import check_domain
 from cuts.lang.lets import expand_lets
 from cuts.lang.options import number_option, word_option
 from cuts.lang.placeholders import open_placeholder
+from cuts.lang.privacy import EXAMPLE, KIND, privacy, private_schema
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import (
@@ -78,7 +79,7 @@ def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None
     private = next((c for c in program.commands if isinstance(c.body, syntax.Settings)), None)
     if private is None or (schema is not None and schema.provenance == "declared"):
         return None
-    return models.private_schema(program.data, private.span)
+    return private_schema(program.data, private.span)
 
 
 def bind_predicate(expr: syntax.Expr, schema: Schema) -> Pred:
@@ -194,9 +195,9 @@ class _Binder:
         if self.command.tolerance is not None:
             self.scope.add(no_tolerance(self.command))
         if not isinstance(body, syntax.Settings):
-            self.scope.add(models.missing_argument("DIFFERENTIAL PRIVACY", "EPSILON", body.span))
+            self.scope.add(models.missing_argument(KIND, "EPSILON", body.span, EXAMPLE))
             return None
-        return models.privacy((*body.options, *self.command.options), self.scope, self.origin)
+        return privacy((*body.options, *self.command.options), self.scope, self.origin)
 
     # --- kind and action
 

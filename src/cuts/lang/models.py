@@ -1,4 +1,4 @@
-"""MODEL expressions to measures, and privacy settings to a budget."""
+"""MODEL expressions to measures."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from cuts.data.schema import Category
 from cuts.lang import sums, syntax
 from cuts.lang.options import number_option, whole_option
 from cuts.lang.scope import Scope, type_mismatch
-from cuts.lang.spec import MeasureOf, Origin, Privacy
+from cuts.lang.spec import MeasureOf
 from cuts.lang.sums import FLIPPED
 from cuts.lang.syntax import CompareOp
 from cuts.lang.tables import wrong_arguments
-from cuts.text.diagnostic import PRIVACY, Diagnostic, did_you_mean
+from cuts.text.diagnostic import Diagnostic, did_you_mean
 from cuts.text.source import Span
 from cuts.vocab.names import DEPRECATED, measures
 from cuts.vocab.registry import LEARNER_OPTIONS
-
-_PRIVACY_KEYS = ("epsilon", "delta", "max_rows_per_person", "domain_budget")
 
 
 def split(expr: syntax.Expr, scope: Scope) -> tuple[syntax.Call, CompareOp | None, float | None] | None:
@@ -53,11 +51,15 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
         scope.add(_deprecated(call))
         before += 1
     if call.args:
-        scope.add(wrong_arguments(f"the arguments of `{call.name}` are named", call.args[0].span, _example(call.name)))
-    options = _by_key(call.options, (*entry.required, *entry.optional), call.name, scope)
+        scope.add(
+            wrong_arguments(
+                f"the arguments of `{call.name}` are named", call.args[0].span, f"e.g. `{_example(call.name)}`"
+            )
+        )
+    options = by_key(call.options, (*entry.required, *entry.optional), call.name, scope)
     for key in entry.required:
         if key not in options and not call.args:
-            scope.add(missing_argument(call.name, key, call.span))
+            scope.add(missing_argument(call.name, key, call.span, _example(call.name)))
     target = _one_column(options.get("target"), scope)
     protected = _columns(options.get("protected"), scope)
     features = _features(options.get("features"), target, scope)
@@ -89,26 +91,9 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
     return MeasureOf(call.name, target, features, protected, desired, numbers)
 
 
-def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> Privacy | None:
-    """The budget a privacy command states."""
-    before = len(scope.found)
-    options = _by_key(settings, _PRIVACY_KEYS, "DIFFERENTIAL PRIVACY", scope)
-    epsilon = _amount("epsilon", options, scope, origin.body_span)
-    delta = _amount("delta", options, scope, origin.body_span)
-    rows_each = whole_option(options["max_rows_per_person"], scope) if "max_rows_per_person" in options else 1
-    domain = number_option(options["domain_budget"], scope, 0.0, 1.0) if "domain_budget" in options else None
-    if epsilon is not None and not epsilon > 0:
-        scope.add(_bad_amount("bad-epsilon", "EPSILON must be larger than 0", options["epsilon"].span, "EPSILON=1.0"))
-    if delta is not None and not 0 < delta < 1:
-        scope.add(_bad_amount("bad-delta", "DELTA lies between 0 and 1", options["delta"].span, "DELTA=1e-9"))
-    if len(scope.found) > before or epsilon is None or delta is None or rows_each is None:
-        return None
-    return Privacy(epsilon, delta, origin, rows_each, domain)
-
-
-def missing_argument(what: str, key: str, span: Span) -> Diagnostic:
+def missing_argument(what: str, key: str, span: Span, example: str) -> Diagnostic:
     """An argument that must be given."""
-    return Diagnostic("missing-argument", f"`{what}` needs `{key}`", span, "", _example(what))
+    return Diagnostic("missing-argument", f"`{what}` needs `{key}`", span, "", f"e.g. `{example}`")
 
 
 def unknown_option(option: syntax.Option, known: Sequence[str], what: str) -> Diagnostic:
@@ -126,7 +111,8 @@ def _learner_option(option: syntax.Option, scope: Scope) -> float | None:
     return number_option(option, scope, 0.0) if option.key == "lr" else whole_option(option, scope)
 
 
-def _by_key(given: Sequence[syntax.Option], known: Sequence[str], what: str, scope: Scope) -> dict[str, syntax.Option]:
+def by_key(given: Sequence[syntax.Option], known: Sequence[str], what: str, scope: Scope) -> dict[str, syntax.Option]:
+    """The options by name, each known and given once."""
     options: dict[str, syntax.Option] = {}
     for option in given:
         if option.key not in known:
@@ -188,35 +174,6 @@ def _desired(option: syntax.Option | None, target: str | None, scope: Scope) -> 
     return scope.category(column, option.value)
 
 
-def _amount(key: str, options: dict[str, syntax.Option], scope: Scope, span: Span) -> float | None:
-    if key not in options:
-        scope.add(missing_argument("DIFFERENTIAL PRIVACY", key.upper(), span))
-        return None
-    value = options[key].value
-    if isinstance(value, syntax.Number):
-        return value.value
-    example = "EPSILON=1.0" if key == "epsilon" else "DELTA=1e-9"
-    scope.add(_bad_amount(f"bad-{key}", f"{key.upper()} is a number", value.span, example))
-    return None
-
-
-def _bad_amount(code: str, title: str, span: Span, help: str) -> Diagnostic:
-    return Diagnostic(code, title, span, "not a privacy budget", f"e.g. {help}")
-
-
-def private_schema(data: str, span: Span) -> Diagnostic:
-    """A private program whose ranges and categories would come from the private rows."""
-    return Diagnostic(
-        "private-schema",
-        f"the schema of `{data}` would be read from the rows, which are private",
-        span,
-        "ranges and categories must be public",
-        "write the schema with `cuts schema infer`, replace what was read from the rows by what is publicly known,\n"
-        'set `provenance = "declared"` and pass it with `--schema`',
-        exit_code=PRIVACY,
-    )
-
-
 def _deprecated(call: syntax.Call) -> Diagnostic:
     return Diagnostic(
         "deprecated-name",
@@ -229,8 +186,6 @@ def _deprecated(call: syntax.Call) -> Diagnostic:
 
 
 def _example(what: str) -> str:
-    if what == "DIFFERENTIAL PRIVACY":
-        return "e.g. `ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1.0, DELTA=1e-9;`"
     if what == "DOWNSTREAM_ACCURACY":
-        return f"e.g. `{what}(features=all, target=sex)`"
-    return f"e.g. `{what}(protected=sex, target=salary)`"
+        return f"{what}(features=all, target=sex)"
+    return f"{what}(protected=sex, target=salary)"

@@ -275,13 +275,15 @@ class ModelAim:
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """The whole release is (epsilon, delta) differentially private."""
+    """The whole release is (epsilon, delta) differentially private, for a row or a person of so many rows."""
 
     epsilon: float
     delta: float
     origin: Origin
     max_rows_per_person: int = 1
-    domain_budget: float | None = None
+    person: str | None = None  # the column that tells persons apart; without it their rows are not counted
+    relation: Literal["add/remove", "replace"] = "add/remove"
+    domain_budget: float | None = None  # share of the budget that finds ranges and categories
 
 
 Bound: TypeAlias = RowRule | TableGoal | TableAim | ModelGoal | ModelAim | Privacy

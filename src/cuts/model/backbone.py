@@ -43,6 +43,7 @@ class Start:
     seed: int
     device: str
     config: Config
+    spread: float = 1.0  # of what is random at the start
 
 
 BACKBONES: dict[str, Callable[[Start], Backbone]] = {}

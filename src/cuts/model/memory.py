@@ -14,11 +14,11 @@ import numpy as np
 
 from cuts.config import Config
 from cuts.count.kernel import count_codes
+from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.codec import Codec, Codes
 from cuts.data.table import IntArray
 from cuts.model.draw import draw, supply
 from cuts.model.fit import fit
-from cuts.model.workload import choose_workload, fits_whole, measure_dependence
 
 MOST_ROWS = 20_000  # of tables that are checked
 TRIAL_STEPS = 200

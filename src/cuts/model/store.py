@@ -29,6 +29,7 @@ from cuts.model.goals import GoalFacts, TradeOff, Trial
 from cuts.model.knobs import Knob
 from cuts.model.mixture import Mixture
 from cuts.model.rules import RuleFacts
+from cuts.privacy.transcript import Transcript
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
 from cuts.text.files import present
 
@@ -69,6 +70,7 @@ class Model:
     program: str  # in canonical form, placeholders filled
     config: Config
     facts: Facts
+    transcript: Transcript | None = None  # of a private model: all that is known of its rows
 
     def __post_init__(self) -> None:
         names = tuple(bins.column.name for bins in self.codec.columns)

@@ -12,7 +12,6 @@ from torch import Tensor
 from cuts.model.backbone import Backbone, Start, backbone
 from cuts.model.mixture import Mixture
 
-SPREAD = 1.0  # of the random logits
 UNSEEN = 1e-6  # share a bin without rows starts with
 
 
@@ -53,7 +52,7 @@ def make_table(start: Start) -> Backbone:
     random = torch.Generator().manual_seed(start.seed)
     K = start.components
     logits = [
-        (torch.log(p + UNSEEN)[None, :] + SPREAD * torch.randn(K, len(p), generator=random)).to(start.device)
+        (torch.log(p + UNSEEN)[None, :] + start.spread * torch.randn(K, len(p), generator=random)).to(start.device)
         for p in start.one_way.values()
     ]
     floor = [(start.smoothing * p).to(start.device) for p in start.one_way.values()]

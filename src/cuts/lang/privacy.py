@@ -1,0 +1,98 @@
+"""Privacy settings to the terms of a promise, and why a program may not be private with a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from cuts.data.schema import Identifier
+from cuts.lang import syntax
+from cuts.lang.models import by_key, missing_argument
+from cuts.lang.options import bad_option, number_option, whole_option, word_option
+from cuts.lang.scope import Scope, ambiguous_name, type_mismatch, unknown_column
+from cuts.lang.spec import Origin, Privacy
+from cuts.text.diagnostic import PRIVACY, Diagnostic
+from cuts.text.source import Span
+
+KIND = "DIFFERENTIAL PRIVACY"
+EXAMPLE = "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1.0, DELTA=1e-9;"
+_KEYS = ("epsilon", "delta", "max_rows_per_person", "person", "relation", "domain_budget")
+
+
+def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> Privacy | None:
+    """The terms a privacy command states."""
+    before = len(scope.found)
+    options = by_key(settings, _KEYS, KIND, scope)
+    epsilon = _amount("epsilon", options, scope, origin.body_span)
+    delta = _amount("delta", options, scope, origin.body_span)
+    rows_each = whole_option(options["max_rows_per_person"], scope) if "max_rows_per_person" in options else 1
+    domain = _domain_budget(options["domain_budget"], scope) if "domain_budget" in options else None
+    if epsilon is not None and not 0 < epsilon <= 1_000:
+        scope.add(
+            _bad_amount("bad-epsilon", "EPSILON lies between 0 and 1,000", options["epsilon"].span, "EPSILON=1.0")
+        )
+    if delta is not None and not 0 < delta < 1:
+        scope.add(_bad_amount("bad-delta", "DELTA lies between 0 and 1", options["delta"].span, "DELTA=1e-9"))
+    relation: Literal["add/remove", "replace"] = "add/remove"
+    if "relation" in options and word_option(options["relation"], ("add_remove", "replace"), scope) == "replace":
+        relation = "replace"
+    person = _person(options, scope)
+    if len(scope.found) > before or epsilon is None or delta is None or rows_each is None:
+        return None
+    return Privacy(epsilon, delta, origin, rows_each, person, relation, domain)
+
+
+def _person(options: dict[str, syntax.Option], scope: Scope) -> str | None:
+    """The column that tells persons apart: the one named, or the only identifier where rows of a person are limited."""
+    known = [column.name for column in scope.schema if isinstance(column, Identifier)]
+    if "person" not in options:
+        return known[0] if "max_rows_per_person" in options and len(known) == 1 else None
+    value = options["person"].value
+    if not isinstance(value, syntax.Name):
+        scope.add(type_mismatch("a column was expected", value.span, "not a name"))
+        return None
+    found = scope.columns(value)
+    if len(found) != 1:
+        scope.add(ambiguous_name(value.text, found, value.span, "`") if found else unknown_column(value, scope.schema))
+        return None
+    if found[0] not in known:
+        help = f'declare `{found[0]}` with `kind = "id"` in the schema'
+        scope.add(type_mismatch("persons are told apart by an identifier", value.span, "another kind of column", help))
+        return None
+    return found[0]
+
+
+def _domain_budget(option: syntax.Option, scope: Scope) -> float | None:
+    share = number_option(option, scope, 0.0, 1.0)
+    if share in (0.0, 1.0):
+        scope.add(bad_option("`domain_budget` is a share of the budget, more than none and less than all", option.span))
+    return share
+
+
+def _amount(key: str, options: dict[str, syntax.Option], scope: Scope, span: Span) -> float | None:
+    if key not in options:
+        scope.add(missing_argument(KIND, key.upper(), span, EXAMPLE))
+        return None
+    value = options[key].value
+    if isinstance(value, syntax.Number):
+        return value.value
+    example = "EPSILON=1.0" if key == "epsilon" else "DELTA=1e-9"
+    scope.add(_bad_amount(f"bad-{key}", f"{key.upper()} is a number", value.span, example))
+    return None
+
+
+def _bad_amount(code: str, title: str, span: Span, help: str) -> Diagnostic:
+    return Diagnostic(code, title, span, "not a privacy budget", f"e.g. {help}")
+
+
+def private_schema(data: str, span: Span) -> Diagnostic:
+    """A private program whose ranges and categories would come from the private rows."""
+    return Diagnostic(
+        "private-schema",
+        f"the schema of `{data}` would be read from the rows, which are private",
+        span,
+        "ranges and categories must be public",
+        "write the schema with `cuts schema infer`, replace what was read from the rows by what is publicly known,\n"
+        'set `provenance = "declared"` and pass it with `--schema`',
+        exit_code=PRIVACY,
+    )

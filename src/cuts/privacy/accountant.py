@@ -1,0 +1,91 @@
+"""Privacy budgets in two currencies: (epsilon, delta), which people state, and rho of zCDP, in which reads add up.
+
+The conversion is that of Canonne, Kamath and Steinke (2020). What may be spent is rounded down, what was spent is
+rounded up, and OpenDP's own conversion has to agree.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import opendp.prelude as dp
+
+KEPT = Fraction(1, 10**9)  # share of a budget that is never spent: OpenDP's running sum is rounded up
+_HALVINGS = 200
+
+
+def delta_of(rho: float, epsilon: float) -> float:
+    """The delta for which rho-zCDP gives (epsilon, delta): `min_a exp((a-1)(a rho - epsilon)) / (a-1) (1-1/a)^a`.
+
+    >>> round(delta_of(1 / 32, 0.0), 11)
+    0.15084578456
+    """
+    if rho <= 0:
+        return 0.0
+    low, high = 1.01, (epsilon + 1) / (2 * rho) + 2  # any order is valid; the best one is where the slope is zero
+    for _ in range(_HALVINGS):
+        a = (low + high) / 2
+        falling = (2 * a - 1) * rho - epsilon + math.log1p(-1 / a) < 0
+        low, high = (a, high) if falling else (low, a)
+    exponent = (low - 1) * (low * rho - epsilon) + low * math.log1p(-1 / low) - math.log(low - 1)
+    return min(1.0, math.exp(min(exponent, 0.0)))
+
+
+@cache
+def rho_of(epsilon: float, delta: float) -> float:
+    """The rho that (epsilon, delta) buys, rounded down: by this formula and by OpenDP's it is enough.
+
+    >>> round(rho_of(1.0, 1e-9), 12)
+    0.014973057674
+    """
+    low, high = 0.0, epsilon + 1.0
+    for _ in range(_HALVINGS):
+        rho = (low + high) / 2
+        low, high = (rho, high) if delta_of(rho, epsilon) <= delta else (low, rho)
+    while low > 0 and _epsilon(low, delta) > epsilon:
+        low = math.nextafter(low, 0.0)
+    return low
+
+
+def epsilon_of(rho: Fraction, delta: float) -> float:
+    """The epsilon that has been spent with rho at that delta, rounded up.
+
+    >>> round(epsilon_of(Fraction(1, 32), 1e-3), 6)
+    0.688002
+    """
+    return 0.0 if rho == 0 else _epsilon(above(rho), delta)
+
+
+def above(exact: Fraction) -> float:
+    """The smallest float that is not below a fraction."""
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+
+
+def dyadic_above(scale: float, bits: int = 24) -> float:
+    """A scale rounded up to so many bits, so that it is short to write and exact to read.
+
+    >>> dyadic_above(91.16591234567), dyadic_above(0.5)
+    (91.1659164428711, 0.5)
+    """
+    mantissa, exponent = math.frexp(scale)
+    return math.ldexp(math.ceil(math.ldexp(mantissa, bits)), exponent - bits)
+
+
+def _epsilon(rho: float, delta: float) -> float:
+    """OpenDP's conversion."""
+    enable()
+    scale = math.sqrt(1.0 / (2.0 * rho))
+    while Fraction(1) / (2 * Fraction(scale) ** 2) < Fraction(rho):  # it costs at least rho
+        scale = math.nextafter(scale, 0.0)
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
+    made = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=scale))
+    return float(made.map(1.0).epsilon(delta))  # type: ignore[no-untyped-call]
+
+
+@cache
+def enable() -> None:
+    """Let OpenDP build on our own stability maps; that they are true is what the sensitivity tests show."""
+    dp.enable_features("contrib", "honest-but-curious")

@@ -1,0 +1,182 @@
+"""Which tables to measure: all single columns first, then round by round the one the model is most wrong about.
+
+After AIM, with the annealing of the CuTS paper. Whatever decides (scores of the model, noise levels, when to stop) is
+a function of answers already given, so only `measure` and `select` cost anything. The model is whoever learns tables
+from measurements (`Learner`); its tables of any columns must be exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from cuts.count.cover import Clique
+from cuts.data.codec import Codec
+from cuts.data.table import Floats
+from cuts.privacy.accountant import dyadic_above
+from cuts.privacy.core import GRID, Candidate, Curator
+from cuts.privacy.grouping import merge_rare
+from cuts.privacy.ledger import Terms
+from cuts.privacy.query import Owners, Query, fine
+from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estimate
+from cuts.privacy.workload import Workload
+
+SINGLES = 0.08  # share of the budget for the tables of single columns
+SELECTION = 0.1  # share of a round's cost for choosing its table
+ROUNDS = 100  # planned when they begin
+DEAREST, CHEAPEST = 0.05, 0.001  # what a round may cost, as shares of the budget
+RARE = 2.0  # times the noise: bins below are grouped
+NOISE = math.sqrt(2 / math.pi)  # expected size of a Gaussian of scale 1
+
+
+class Estimate(Protocol):
+    """A model of the rows."""
+
+    def shares(self, query: Query) -> Floats:
+        """How the rows fall on the cells of a histogram; sums to one."""
+
+
+_Model = TypeVar("_Model", bound=Estimate)
+
+
+class Learner(Protocol[_Model]):
+    """What makes a model of measurements, going on from an earlier one."""
+
+    def __call__(
+        self, measurements: Sequence[Measurement], groups: Mapping[str, Owners], before: _Model | None
+    ) -> _Model: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """How the work goes: how much of the budget is spent, and what was measured last."""
+
+    number: int
+    spent: float  # share of the budget
+    clique: Clique
+    sigma: float
+
+
+def release(
+    curator: Curator,
+    codec: Codec,
+    workload: Workload,
+    learner: Learner[_Model],
+    *,
+    seen: Callable[[Round], None] = lambda _: None,
+) -> Transcript:
+    """What the curator answered, its budget spent on the tables that teach the model most."""
+    return _Release(curator, codec, workload, learner, seen).run()
+
+
+def gaussian_scale(cost: float, terms: Terms, tables: int = 1) -> float:
+    """The noise with which so many tables together cost that much rho, rounded up."""
+    moves = terms.rows_each * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
+    return dyadic_above(moves * math.sqrt(tables / (2.0 * cost)))
+
+
+def gumbel_scale(cost: float, terms: Terms, weight: int) -> float:
+    """The noise on scores of at most that weight with which a selection costs that much rho, rounded up."""
+    moves = terms.rows_each * (2 if terms.relation == "replace" else 1) * GRID * weight
+    return dyadic_above(moves / math.sqrt(2.0 * cost))
+
+
+class _Release(Generic[_Model]):
+    """The state of a release: answers so far, and the model of them."""
+
+    def __init__(
+        self,
+        curator: Curator,
+        codec: Codec,
+        workload: Workload,
+        learner: Learner[_Model],
+        seen: Callable[[Round], None],
+    ) -> None:
+        self.curator, self.codec, self.workload, self.learner, self.seen = curator, codec, workload, learner, seen
+        self.budget = float(curator.ledger.left)
+        self.answers: list[Measurement | Choice] = []
+        self.measured: list[Measurement] = []
+        self.groups: dict[str, Owners] = {}
+
+    def run(self) -> Transcript:
+        self._measure_singles()
+        model = self.learner(self.measured, self.groups, None)
+        wanted, number = self._left / ROUNDS, 0
+        while (cost := self._next_cost(wanted)) > 0:
+            number += 1
+            query = self._selected(model, cost)
+            sigma = gaussian_scale((1.0 - SELECTION) * cost, self.curator.ledger.terms)
+            self._measure(query, sigma)
+            before, model = model, self.learner(self.measured, self.groups, model)
+            wanted = cost / _annealing(model, before, query, sigma, self._rows) ** 2
+            self.seen(Round(number, 1.0 - self._left / self.budget, query.clique, sigma))
+        return Transcript(self.codec, self.curator.ledger, tuple(self.answers))
+
+    @property
+    def _left(self) -> float:
+        return float(self.curator.ledger.left)
+
+    @property
+    def _rows(self) -> float:
+        return max(1.0, count_estimate(self.measured))
+
+    def _measure_singles(self) -> None:
+        terms = self.curator.ledger.terms
+        sigma = gaussian_scale(SINGLES * self.budget, terms, len(self.codec.columns))
+        sizes = {bins.column.name: bins.size for bins in self.codec.columns}
+        for name in sizes:
+            self._measure(fine((name,), sizes), sigma)
+        for bins, measured in zip(self.codec.columns, self.measured, strict=True):
+            most = self.workload.groups.get(bins.column.name)
+            least = RARE * sigma if most is None else max(RARE * sigma, self._rows / most)
+            self.groups[bins.column.name] = merge_rare(measured.values, bins, least)
+
+    def _measure(self, query: Query, sigma: float) -> None:
+        found = Measurement(query, sigma, self.curator.measure(query, sigma))
+        self.answers.append(found)
+        self.measured.append(found)
+
+    def _selected(self, model: Estimate, cost: float) -> Query:
+        """The table the model is most wrong about, as far as noise lets it be told."""
+        sigma = gaussian_scale((1.0 - SELECTION) * cost, self.curator.ledger.terms)
+        offers = self._offers(model, sigma)
+        scale = gumbel_scale(SELECTION * cost, self.curator.ledger.terms, max(offer.weight for offer in offers))
+        chosen = offers[self.curator.select(offers, scale)].query
+        self.answers.append(Choice(chosen.clique, len(offers), scale))
+        return chosen
+
+    def _offers(self, model: Estimate, sigma: float) -> list[Candidate]:
+        """All tables worth a look; one whose noise would be as large as the whole table is not."""
+        rows = self._rows
+        queries = [Query(clique, tuple(self.groups[name] for name in clique)) for clique in self.workload.candidates]
+        noise = [NOISE * sigma * query.cells for query in queries]
+        useful = [place for place, off in enumerate(noise) if off <= rows] or [int(np.argmin(noise))]
+        return [
+            Candidate(
+                queries[place],
+                np.rint(GRID * rows * model.shares(queries[place])).astype(np.int64),
+                self.workload.weight(queries[place].clique),
+                round(GRID * noise[place]),
+            )
+            for place in useful
+        ]
+
+    def _next_cost(self, wanted: float) -> float:
+        """What the next round costs: within its limits, and all that is left when less than two are; 0 at the end."""
+        left, dearest, cheapest = self._left, DEAREST * self.budget, CHEAPEST * self.budget
+        if left < cheapest:
+            return 0.0
+        cost = min(max(wanted, cheapest), dearest, left)
+        if left - cost < cheapest:
+            return left
+        return left / 2 if cost < left < 2 * cost else cost
+
+
+def _annealing(model: Estimate, before: Estimate, query: Query, sigma: float, rows: float) -> float:
+    """How the noise should change: down where a measurement told the model little it could still learn, else up."""
+    moved = rows * float(np.abs(model.shares(query) - before.shares(query)).sum())
+    return min(max(moved / (NOISE * sigma * query.cells), 1 / math.sqrt(2)), math.sqrt(2))

@@ -1,0 +1,166 @@
+"""The trusted core: the only code that sees private rows. It answers `measure` and `select` while the budget lasts.
+
+Rows are counted once, when the core opens; the counts stay in a `Secret`. Every answer is charged before the counts
+are touched: first to our ledger, in exact fractions, then to OpenDP's filter, which would refuse on its own. Noise is
+OpenDP's, exact and from the operating system; there is no seed. Costs are those of OpenDP's maps, which round up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import opendp.prelude as dp
+
+from cuts.count.cover import Clique
+from cuts.count.kernel import Counter
+from cuts.count.marginals import Marginals
+from cuts.data.codec import Codec
+from cuts.data.table import Bools, IntArray
+from cuts.privacy.accountant import enable
+from cuts.privacy.coding import encode_cells
+from cuts.privacy.ledger import Event, Ledger
+from cuts.privacy.query import Query, grouped
+from cuts.privacy.reading import PrivateRows
+from cuts.privacy.secret import Secret, reveal
+
+GRID = 1024  # scores are whole numbers of 1/GRID count: floats could break the sensitivity by rounding
+
+
+class Curator(Protocol):
+    """Who answers about private rows: the core, or a transcript of its answers."""
+
+    @property
+    def ledger(self) -> Ledger:
+        """What has been spent so far."""
+
+    def measure(self, query: Query, sigma: float) -> IntArray:
+        """The histogram with Gaussian noise of that scale on every cell."""
+
+    def select(self, candidates: Sequence[Candidate], scale: float) -> int:
+        """The place of the candidate with about the highest score, by Gumbel noise of that scale on scores."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A histogram that could be measured, and what is publicly expected of it, in units of 1/GRID count."""
+
+    query: Query
+    expected: IntArray  # by the model, same shape as the histogram
+    weight: int
+    penalty: int  # the error a measurement would have
+
+
+def score(counts: IntArray, candidate: Candidate) -> int:
+    """How much a measurement is worth: `weight * (||counts - expected||_1 - penalty)`.
+
+    One row more or less moves it by at most `weight * GRID`.
+    """
+    off = int(np.abs(GRID * counts - candidate.expected).sum())
+    return candidate.weight * (off - candidate.penalty)
+
+
+class Core:
+    """Answers about counts that nobody else sees; `record` is told of every charge before the counts are touched."""
+
+    def __init__(
+        self, counts: Secret[Marginals], ledger: Ledger, record: Callable[[Event], None] = lambda _: None
+    ) -> None:
+        enable()
+        self._ledger = ledger
+        self._record = record
+        self._tables: dict[Query, Secret[IntArray]] = {}  # made once
+        replaces = ledger.terms.relation == "replace"
+        self._metric = dp.change_one_distance() if replaces else dp.symmetric_distance()
+        self._moves = math.nextafter(math.sqrt(2.0), 2.0) if replaces else 1.0  # L2 of a histogram, by one row
+        self._shifts = 2 if replaces else 1  # L1 of a histogram, by one row
+        self._domain = dp.user_domain("Counts", lambda held: isinstance(held, Secret))
+        meter = dp.c.make_fully_adaptive_composition(self._domain, self._metric, dp.zero_concentrated_divergence())
+        budget = math.nextafter(float(ledger.rho - ledger.spent), 0.0)
+        self._filter = dp.c.make_privacy_filter(meter, d_in=ledger.terms.rows_each, d_out=budget)(counts)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What has been spent so far."""
+        return self._ledger
+
+    def measure(self, query: Query, sigma: float) -> IntArray:
+        """The histogram with discrete Gaussian noise of that scale on every cell."""
+
+        def histogram(counts: Secret[Marginals]) -> list[int]:
+            return self._count(counts, query).ravel().tolist()
+
+        read = dp.t.make_user_transformation(
+            self._domain, self._metric, _vector(), dp.l2_distance(T=float), histogram, lambda d: d * self._moves
+        )
+        noisy = self._charged("measure", query.clique, sigma, self._moves, read >> dp.m.then_gaussian(scale=sigma))
+        return np.array(noisy, dtype=np.int64).reshape(query.shape)
+
+    def select(self, candidates: Sequence[Candidate], scale: float) -> int:
+        """The place of the candidate with about the highest score: noisy maximum, Gumbel noise of that scale."""
+        moves = self._shifts * GRID * max(candidate.weight for candidate in candidates)
+
+        def scores(counts: Secret[Marginals]) -> list[int]:
+            return [score(self._count(counts, candidate.query), candidate) for candidate in candidates]
+
+        read = dp.t.make_user_transformation(
+            self._domain, self._metric, _vector(), dp.linf_distance(T="i64"), scores, lambda d: d * moves
+        )
+        choose = read >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale=scale)
+        return int(self._charged("select", (), scale, float(moves), choose, len(candidates)))
+
+    def _charged(
+        self, kind: Any, clique: Clique, scale: float, moves: float, measurement: Any, candidates: int = 0
+    ) -> Any:
+        """The answer, paid for first; what fails afterwards stays paid for."""
+        rows = self._ledger.terms.rows_each
+        cost = Fraction(measurement.map(rows))
+        event = Event(kind, clique, scale, moves * rows, cost, candidates=candidates)
+        self._ledger = self._ledger.charged(event)
+        self._record(event)
+        return self._filter(measurement)
+
+    def _count(self, counts: Secret[Marginals], query: Query) -> IntArray:
+        if query not in self._tables:
+            self._tables[query] = Secret(grouped(reveal(counts).table(query.clique), query))
+        return reveal(self._tables[query])
+
+
+def count_rows(
+    rows: PrivateRows, codec: Codec, cliques: Sequence[Clique], *, person: str | None, most: int
+) -> Secret[Marginals]:
+    """The counts of private rows, at most `most` of each person if there is a column to tell persons by.
+
+    The first rows of a person are kept, whatever others have; rows without a person, or with a cell that has no place
+    in the schema, are left out.
+    """
+    counter = Counter(codec, cliques)
+    names = [bins.column.name for bins in codec.columns]
+    seen: dict[object, int] = {}
+    for block in rows.blocks([*names, *([] if person is None else [person])]):
+        codes, kept = encode_cells(block, codec)
+        if person is not None:
+            kept = kept & _first_rows(block.column(person).to_pylist(), seen, most)
+        places = np.flatnonzero(kept)
+        counter.add({name: values[places] for name, values in codes.items()}, len(places))
+    return Secret(counter.counts())
+
+
+def _first_rows(persons: Sequence[object], seen: dict[object, int], most: int) -> Bools:
+    """Which rows are among the first ones of their person."""
+    kept = np.zeros(len(persons), dtype=np.bool_)
+    for place, person in enumerate(persons):
+        if person is None or person != person:
+            continue
+        key = str(person)
+        seen[key] = seen.get(key, 0) + 1
+        kept[place] = seen[key] <= most
+    return kept
+
+
+def _vector() -> Any:
+    return dp.vector_domain(dp.atom_domain(T="i64"))

@@ -1,0 +1,221 @@
+"""A private program to a model: release what the budget buys, then work with the answers only.
+
+`release` reads the rows, once, inside the trusted core. Everything after it takes the transcript: the free model is
+fitted to it, and rows drawn from that model stand where other programs have real rows, so the program shapes a private
+model as it shapes any other. A transcript can be shaped by any number of programs at no further cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from importlib.metadata import version
+
+import pyarrow as pa
+
+from cuts import sampling
+from cuts.config import Config
+from cuts.count.kernel import count_codes
+from cuts.count.workload import choose_workload
+from cuts.data.codec import Codec, build_codec, encode
+from cuts.data.columns import Integer, Real, Temporal, size
+from cuts.data.refine import refine
+from cuts.data.schema import Column, Schema, fingerprint
+from cuts.data.table import Table
+from cuts.lang.binder import bind
+from cuts.lang.placeholders import fill
+from cuts.lang.printer import render
+from cuts.lang.spec import Privacy, Spec
+from cuts.lang.syntax import Program, Settings
+from cuts.logic.core import find_cuts
+from cuts.model.backbone import find_backbone
+from cuts.model.device import find_device
+from cuts.model.mixture import split
+from cuts.model.noisy import NoisyLearner, fit_noisy
+from cuts.model.store import Facts, Model
+from cuts.privacy.accountant import rho_of
+from cuts.privacy.adaptive import release
+from cuts.privacy.book import Book
+from cuts.privacy.core import Core, count_rows
+from cuts.privacy.ledger import Ledger, Terms
+from cuts.privacy.reading import PrivateRows
+from cuts.privacy.transcript import Transcript
+from cuts.privacy.workload import make_workload
+from cuts.shaping import Learned, Watch, conditions_in, shape_model
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
+
+FINE_BINS = 256  # of numbers that are cut by how many rows they hold: neighbours are joined by noisy counts
+FREE = "SYNTHESIZE: table; END;"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Made:
+    """A private model, and the rows drawn from it before the program shaped it: where classifiers are tried."""
+
+    model: Model
+    reference: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where a release is written down: the book, the data's name in it, and what may be spent on it in all."""
+
+    book: Book
+    data: str
+    most_epsilon: float | None = None
+
+
+def is_private(program: Program) -> bool:
+    """Whether a program asks for privacy."""
+    return any(isinstance(command.body, Settings) for command in program.commands)
+
+
+def fit_private(
+    program: Program,
+    schema: Schema,
+    rows: PrivateRows,
+    account: Account,
+    *,
+    config: Config | None = None,
+    seed: int = 0,
+    values: Mapping[str, str | float] | None = None,
+    draw: int | None = None,
+    watch: Watch | None = None,
+) -> Made:
+    """The private model of some rows: they are read once, by the core, and the noise has no seed."""
+    watch, config = watch or Watch(), config or Config()
+    transcript = measure(program, schema, rows, account, config=config, seed=seed, values=values, watch=watch)
+    return fit_transcript(program, transcript, config=config, seed=seed, values=values, draw=draw, watch=watch)
+
+
+def measure(
+    program: Program,
+    schema: Schema,
+    rows: PrivateRows,
+    account: Account,
+    *,
+    config: Config,
+    seed: int,
+    values: Mapping[str, str | float] | None = None,
+    watch: Watch,
+) -> Transcript:
+    """What the core tells of the rows for the budget of the program."""
+    filled = fill(program, values or {})
+    find_device(config.device)
+    find_backbone(config.backbone)
+    spec = bind(filled, schema)
+    assert spec.privacy is not None
+    codec, groups = _public_codec(spec, config)
+    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    workload = make_workload(sizes, _label(codec), groups)
+    ledger = _opened(spec.privacy)
+    entry = account.book.open(account.data, ledger, fingerprint(schema), most_epsilon=account.most_epsilon)
+    watch.stage("counting in the trusted core")
+    terms = ledger.terms
+    counts = count_rows(rows, codec, workload.candidates, person=terms.person, most=terms.rows_each)
+    core = Core(counts, replace(ledger, history=entry.history), entry.record)
+    watch.stage("measuring")
+    return release(core, codec, workload, NoisyLearner(config, seed), seen=watch.measured)
+
+
+def fit_transcript(
+    program: Program,
+    transcript: Transcript,
+    *,
+    config: Config | None = None,
+    seed: int = 0,
+    values: Mapping[str, str | float] | None = None,
+    draw: int | None = None,
+    watch: Watch | None = None,
+) -> Made:
+    """The model of a transcript under a program, which need not be the one it was made for. No rows are read."""
+    watch, config = watch or Watch(), config or Config()
+    filled = fill(program, values or {})
+    free = fit_free(transcript, config, seed=seed, watch=watch)
+    spec = bind(filled, free.codec.schema)
+    if spec.privacy is not None and _terms(spec.privacy) != transcript.ledger.terms:
+        raise CutsError([other_terms(spec.privacy)], program.source)
+    finer = _without_cuts(free, spec)
+    learned = _learned(spec, free, finer.codec, filled)
+    model = replace(finer, program=learned.program)
+    return Made(shape_model(learned, model, draw, watch), learned.sample)
+
+
+def fit_free(transcript: Transcript, config: Config, *, seed: int, watch: Watch) -> Model:
+    """The model of a transcript without any command."""
+    watch.stage("fitting")
+    fitted = fit_noisy(transcript, _label(transcript.codec), config, seed=seed, seen=watch.fitted)
+    facts = Facts(
+        transcript.rows, fitted.error, fitted.steps, config.smoothing or 0.0, seed, version("cuts"), fitted.cpu_seconds
+    )
+    return Model(fitted.mixture, transcript.codec, FREE, config, facts, transcript)
+
+
+def draw_free(free: Model) -> Table:
+    """As many rows of a free model as it was fitted to."""
+    blocks = sampling.sample_blocks(free, seed=free.facts.seed)
+    return Table(pa.concat_tables([block.arrow for block in blocks]))
+
+
+# --- parts of the steps
+
+
+def _public_codec(spec: Spec, config: Config) -> tuple[Codec, dict[str, int]]:
+    """Bins that follow from schema and program alone, and for columns with many how many groups they may form."""
+    columns: list[Column] = []
+    groups: dict[str, int] = {}
+    for column in spec.schema.columns:
+        if isinstance(column, Integer | Real | Temporal):
+            bins, binning = config.bins or column.bins, config.binning or column.binning
+            if binning == "quantile" and isinstance(bins, int):
+                groups[column.name] = bins
+                bins = int(min(FINE_BINS, size(column)))
+            columns.append(replace(column, bins=bins, binning="uniform"))
+        else:
+            columns.append(column)
+    schema = replace(spec.schema, columns=tuple(columns), derived=())
+    cuts = find_cuts(conditions_in(spec, schema), schema)
+    return build_codec(schema, cuts.columns), groups
+
+
+def _opened(privacy: Privacy) -> Ledger:
+    """A ledger nothing was charged to yet."""
+    return Ledger(_terms(privacy), Fraction(rho_of(privacy.epsilon, privacy.delta)))
+
+
+def _terms(privacy: Privacy) -> Terms:
+    return Terms(privacy.epsilon, privacy.delta, privacy.max_rows_per_person, privacy.person, privacy.relation)
+
+
+def _label(codec: Codec) -> str | None:
+    label = codec.schema.label
+    return label if any(bins.column.name == label for bins in codec.columns) else None
+
+
+def _without_cuts(free: Model, spec: Spec) -> Model:
+    """The same model over bins that no condition of the program cuts."""
+    cuts = find_cuts(conditions_in(spec, spec.schema), spec.schema)
+    codec, splits = refine(free.codec, cuts.columns, cuts.sets)
+    return replace(free, codec=codec, mixture=split(free.mixture, splits))
+
+
+def _learned(spec: Spec, free: Model, codec: Codec, program: Program) -> Learned:
+    """What other programs know of real rows, known of rows drawn from the free model."""
+    drawn = draw_free(free)
+    codes = encode(drawn, codec)
+    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    counts = count_codes(codes, codec, choose_workload(sizes, _label(codec)))
+    return Learned(spec, codec, drawn, codes, counts, _label(codec), free.config, free.facts.seed, render(program))
+
+
+def other_terms(privacy: Privacy) -> Diagnostic:
+    """A program that promises something else than the transcript it is given."""
+    return Diagnostic(
+        "other-terms",
+        "the transcript was made under other terms of privacy",
+        privacy.origin.span,
+        "not what was promised when the rows were read",
+        "write the terms `cuts ledger show` tells, or leave this command out",
+        exit_code=PRIVACY,
+    )
