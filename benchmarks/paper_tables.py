@@ -32,6 +32,7 @@ Setting = Literal["uniform", "default"]
 Features = Literal["bins", "raw"]
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 BINS = 32
+ABOVE = 1e-7  # the highest value is inside the last bin
 RANDOM_STATE = 42  # the paper's
 
 
@@ -140,9 +141,15 @@ def _part(folder: Path, part: str) -> Table:
 def _column(told: dict[str, Any], setting: Setting) -> Column:
     if told["kind"] == "categorical":
         return Category(told["name"], tuple(map(str, told["categories"])))
-    binning: dict[str, Any] = {"bins": BINS, "binning": "uniform"} if setting == "uniform" else {}
     kind = Integer if told.get("integer") else Real
+    binning: dict[str, Any] = {"bins": _edges(told["min"], told["max"])} if setting == "uniform" else {}
     return kind(told["name"], told["min"], told["max"], **binning)
+
+
+def _edges(low: float, high: float) -> tuple[float, ...]:
+    """The paper's edges: its bins are a little wider than even ones, so that the highest value is inside the last."""
+    step = (high + ABOVE - low) / BINS
+    return tuple(low + place * step for place in range(1, BINS))
 
 
 # --- scores

@@ -30,12 +30,13 @@ from cuts.lang.binder import bind_all, refused_schema
 from cuts.lang.parser import parse_source
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Spec
-from cuts.lang.syntax import Program, Settings
+from cuts.lang.syntax import Command, Program, Settings
 from cuts.logic.core import build_grid
 from cuts.logic.diagram import compile_rules
 from cuts.logic.feasible import check_rules, share
 from cuts.logic.reach import check_statistics
-from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, exit_code, has_errors
+from cuts.privacy.reading import PrivateFile, PrivateFrame, PrivateRows
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, did_you_mean, exit_code, has_errors
 from cuts.text.files import read_text
 from cuts.text.source import Source, Span
 
@@ -102,8 +103,27 @@ def find_rows(
     return rows_in(data, delimiter=delimiter, quote=quote, encoding=encoding)
 
 
+def find_private_rows(
+    program: Program,
+    data: str | None = None,
+    *,
+    delimiter: str | None = None,
+    quote: str | None = None,
+    encoding: str | None = None,
+) -> PrivateRows:
+    """The rows a private program is about, as the trusted core reads them; nothing of them is looked at here."""
+    path = _beside(program)
+    where = data or (program.data if datasets.find(program.data) is not None else None if path is None else str(path))
+    if where is None:
+        raise CutsError([unknown_data(program)], program.source)
+    name, _, split = where.partition(":")
+    if datasets.find(name) is not None and split in ("", "train", "test") and not Path(where).exists():
+        return PrivateFrame(open_table(where))
+    return PrivateFile(Path(where), delimiter, quote, encoding)
+
+
 def schema_of(
-    program: Program, rows: Rows, *, schema: Schema | Path | str | None = None, label: str | None = None
+    program: Program, rows: Rows | None, *, schema: Schema | Path | str | None = None, label: str | None = None
 ) -> Schema:
     """The schema of a program's rows: the one given, the embedded data set's, or one inferred from all rows."""
     embedded = datasets.find(program.data)
@@ -117,6 +137,7 @@ def schema_of(
         refused = refused_schema(program, None)
         if refused is not None:
             raise CutsError([refused], program.source)
+        assert rows is not None
         return infer_streamed(rows, Path(program.data).name.split(".")[0], label)
     return known if label is None else with_label(known, label)
 
@@ -197,9 +218,25 @@ def verify(
 
 def check_shows_real(program: Program) -> None:
     """Refuse to tell numbers of a private program's real table."""
-    private = next((command for command in program.commands if isinstance(command.body, Settings)), None)
+    help = "leave the real table (`--real`) out; `cuts evaluate` compares with real rows, for your eyes only"
+    _refuse_private(program, "numbers of the real table are asked for, which is private", help)
+
+
+def check_not_private(program: Program) -> None:
+    """Refuse what would read the rows of a private program outside the trusted core."""
+    help = "`cuts fit` releases what the budget buys; with `--from-transcript` all else works on that"
+    _refuse_private(program, "this would read the rows again and again, which are private", help)
+
+
+def private_command(program: Program) -> Command | None:
+    """The command that asks for privacy."""
+    return next((command for command in program.commands if isinstance(command.body, Settings)), None)
+
+
+def _refuse_private(program: Program, title: str, help: str) -> None:
+    private = private_command(program)
     if private is not None:
-        raise CutsError([reads_private_data(private.span)], program.source)
+        raise CutsError([reads_private_data(title, private.span, help)], program.source)
 
 
 def evaluate(
@@ -260,16 +297,19 @@ def unknown_data(program: Program) -> Diagnostic:
     )
 
 
-def reads_private_data(span: Span) -> Diagnostic:
-    """Numbers of the real table asked for beside a private program."""
+def nothing_to_learn(schema: Schema) -> Diagnostic:
+    """A table whose columns are all empty or identifiers."""
     return Diagnostic(
-        "reads-private-data",
-        "numbers of the real table are asked for, which is private",
-        span,
-        "a promise that covers all that is told of its rows",
-        "leave the real table (`--real`) out",
-        exit_code=USAGE,
+        "nothing-to-learn",
+        f"`{schema.name}` has no column to learn",
+        help="columns without values and identifiers are not learned; give a table with other columns",
     )
+
+
+def reads_private_data(title: str, span: Span, help: str) -> Diagnostic:
+    """Something beside a private program that looks at its rows."""
+    label = "a promise that covers all that is told of its rows"
+    return Diagnostic("reads-private-data", title, span, label, help, exit_code=PRIVACY)
 
 
 def _beside(program: Program) -> Path | None:

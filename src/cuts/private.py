@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from hashlib import sha256
 from importlib.metadata import version
 
 import pyarrow as pa
 
-from cuts import sampling
+from cuts import pipeline, sampling
 from cuts.config import Config
 from cuts.count.kernel import count_codes
 from cuts.count.workload import choose_workload
@@ -22,12 +23,13 @@ from cuts.data.codec import Codec, build_codec, encode
 from cuts.data.columns import Integer, Real, Temporal, size
 from cuts.data.refine import refine
 from cuts.data.schema import Column, Schema, fingerprint
+from cuts.data.schema_file import render_declaration
 from cuts.data.table import Table
-from cuts.lang.binder import bind
+from cuts.lang.binder import bind, bind_privacy
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
 from cuts.lang.spec import Privacy, Spec
-from cuts.lang.syntax import Program, Settings
+from cuts.lang.syntax import Program
 from cuts.logic.core import find_cuts
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
@@ -38,12 +40,13 @@ from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import release
 from cuts.privacy.book import Book
 from cuts.privacy.core import Core, count_rows
+from cuts.privacy.domain import discover_domain
 from cuts.privacy.ledger import Ledger, Terms
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.transcript import Transcript
 from cuts.privacy.workload import make_workload
 from cuts.shaping import Learned, Watch, conditions_in, shape_model
-from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, has_errors
 
 FINE_BINS = 256  # of numbers that are cut by how many rows they hold: neighbours are joined by noisy counts
 FREE = "SYNTHESIZE: table; END;"
@@ -64,11 +67,6 @@ class Account:
     book: Book
     data: str
     most_epsilon: float | None = None
-
-
-def is_private(program: Program) -> bool:
-    """Whether a program asks for privacy."""
-    return any(isinstance(command.body, Settings) for command in program.commands)
 
 
 def fit_private(
@@ -104,18 +102,31 @@ def measure(
     filled = fill(program, values or {})
     find_device(config.device)
     find_backbone(config.backbone)
-    spec = bind(filled, schema)
-    assert spec.privacy is not None
-    codec, groups = _public_codec(spec, config)
+    privacy = bind_privacy(filled, schema)
+    assert privacy is not None
+    unknown = schema.provenance == "inferred" and privacy.domain_budget is not None
+    if not unknown:
+        _check(filled, schema)
+    share = privacy.domain_budget or 0.0 if unknown else 0.0
+    ledger = _opened(privacy, share)
+    public = sha256(render_declaration(schema).encode()).hexdigest() if unknown else fingerprint(schema)
+    entry = account.book.open(account.data, ledger, public, most_epsilon=account.most_epsilon)
+    ledger = replace(ledger, history=entry.history)
+    if unknown:
+        watch.stage("finding categories and ranges")
+        spent = share * float(ledger.rho)
+        schema, ledger = discover_domain(
+            rows, schema, ledger, rho=spent, delta=share * privacy.delta, record=entry.record
+        )
+        _check(filled, schema)
+    codec, groups = _public_codec(bind(filled, schema), config)
     sizes = {bins.column.name: bins.size for bins in codec.columns}
     workload = make_workload(sizes, _label(codec), groups)
-    ledger = _opened(spec.privacy)
-    entry = account.book.open(account.data, ledger, fingerprint(schema), most_epsilon=account.most_epsilon)
     watch.stage("counting in the trusted core")
     terms = ledger.terms
     counts = count_rows(rows, codec, workload.candidates, person=terms.person, most=terms.rows_each)
-    core = Core(counts, replace(ledger, history=entry.history), entry.record)
     watch.stage("measuring")
+    core = Core(counts, ledger, entry.record)
     return release(core, codec, workload, NoisyLearner(config, seed), seen=watch.measured)
 
 
@@ -179,9 +190,18 @@ def _public_codec(spec: Spec, config: Config) -> tuple[Codec, dict[str, int]]:
     return build_codec(schema, cuts.columns), groups
 
 
-def _opened(privacy: Privacy) -> Ledger:
-    """A ledger nothing was charged to yet."""
-    return Ledger(_terms(privacy), Fraction(rho_of(privacy.epsilon, privacy.delta)))
+def _check(program: Program, schema: Schema) -> None:
+    """Refuse a program with errors, or a table without columns, before it costs anything more."""
+    found = pipeline.check(program, schema).diagnostics
+    if has_errors(found):
+        raise CutsError(found, program.source)
+    if not schema.modelled:
+        raise CutsError([pipeline.nothing_to_learn(schema)])
+
+
+def _opened(privacy: Privacy, for_domain: float) -> Ledger:
+    """A ledger nothing was charged to yet; of delta a share is left to find the domain."""
+    return Ledger(_terms(privacy), Fraction(rho_of(privacy.epsilon, privacy.delta * (1.0 - for_domain))))
 
 
 def _terms(privacy: Privacy) -> Terms:

@@ -26,16 +26,16 @@ from cuts.lang.printer import render
 from cuts.lang.spec import (
     Spec,
 )
-from cuts.lang.syntax import Program, Settings
+from cuts.lang.syntax import Program
 from cuts.logic.core import find_cuts
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
 from cuts.model.fit import fit
 from cuts.model.memory import choose_smoothing
 from cuts.model.store import Facts, Model
+from cuts.pipeline import check_not_private, nothing_to_learn
 from cuts.shaping import Learned, Watch, conditions_in, shape_model
-from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
-from cuts.text.source import Span
+from cuts.text.diagnostic import CutsError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,7 @@ def prepare(
 ) -> Prepared:
     """What is known before counting, for the first of the programs; the bins suit the conditions of all of them."""
     for filled in programs:
-        check_supported(filled)
+        check_not_private(filled)
     find_device(config.device)
     find_backbone(config.backbone)
     specs = [bind(filled, schema) for filled in programs]
@@ -134,13 +134,6 @@ def make_model(learned: Learned, *, draw: int | None = None, watch: Watch | None
 # --- parts of the steps
 
 
-def check_supported(program: Program) -> None:
-    """Refuse what this version cannot keep, before any row is read."""
-    private = next((command for command in program.commands if isinstance(command.body, Settings)), None)
-    if private is not None:
-        raise CutsError([no_privacy(private.span)], program.source)
-
-
 def _with_bins(schema: Schema, config: Config) -> Schema:
     """The schema with the bins the settings ask for."""
     columns: list[Column] = []
@@ -151,23 +144,3 @@ def _with_bins(schema: Schema, config: Config) -> Schema:
         else:
             columns.append(column)
     return replace(schema, columns=tuple(columns))
-
-
-def no_privacy(span: Span) -> Diagnostic:
-    """A private program."""
-    return Diagnostic(
-        "not-supported",
-        "this version cannot fit with differential privacy",
-        span,
-        help="nothing was read; `cuts check` and `cuts plan` work on private programs",
-        exit_code=PRIVACY,
-    )
-
-
-def nothing_to_learn(schema: Schema) -> Diagnostic:
-    """A table whose columns are all empty or identifiers."""
-    return Diagnostic(
-        "nothing-to-learn",
-        f"`{schema.name}` has no column to learn",
-        help="columns without values and identifiers are not learned; give a table with other columns",
-    )

@@ -96,6 +96,7 @@ def verify(
     table: Table,
     *,
     real: Table | None = None,
+    reference: Table | None = None,
     model: Mapping[int, Sequence[float]] | None = None,
     interval: bool = True,
     panel: Sequence[Classifier] = CLASSIFIERS,
@@ -103,16 +104,17 @@ def verify(
     """A verdict for every command, decided on the table's values as written.
 
     Statistics of `real`, the real table, and of the `model` are told beside; the latter by a command's number, one
-    value for each of its facts (`lang/compared.py`). With `real` rows to try them on, the learners of the `panel` are
-    trained on the table for commands about classifiers. A private program's real table must stay out of what is told:
-    `real` is then a ValueError. Without `interval` no row is drawn again.
+    value for each of its facts (`lang/compared.py`). The learners of the `panel` are trained on the table for commands
+    about classifiers, and tried on the `reference` rows, by default the real ones. A private program's real table must
+    stay out of what is told: `real` is then a ValueError, and the reference rows of a private model before it was
+    shaped. Without `interval` no row is drawn again.
     """
     if real is not None and spec.privacy is not None:
         raise ValueError("the real table of a private program is never shown")
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
     facts = _facts(spec, typed, real, model or {}, interval)
-    effects = _effects(spec, table, real, panel)
+    effects = _effects(spec, table, real if reference is None else reference, panel)
     return tuple(_verdict(command, typed, table, spec, facts, effects) for command in spec.commands)
 
 
@@ -121,12 +123,12 @@ def holds(verdicts: tuple[Verdict, ...]) -> bool:
     return all(verdict.holds is not False for verdict in verdicts)
 
 
-def _effects(spec: Spec, table: Table, real: Table | None, panel: Sequence[Classifier]) -> dict[int, Effect]:
-    """What classifiers trained on the table do on the real rows, by a command's number."""
+def _effects(spec: Spec, table: Table, reference: Table | None, panel: Sequence[Classifier]) -> dict[int, Effect]:
+    """What classifiers trained on the table do on the reference rows, by a command's number."""
     asked = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
-    if not asked or real is None or not panel or missing_libraries():
+    if not asked or reference is None or not panel or missing_libraries():
         return {}
-    bench = Bench(real, spec.schema)
+    bench = Bench(reference, spec.schema)
     return {command.origin.number: measure_effect(command.measure, table, bench, panel) for command in asked}
 
 
@@ -202,15 +204,19 @@ def _verdict(
             note = f"{direction.lower()}d: no target to meet"
         case ModelGoal(_, op, bound, tolerance):
             held = None if effect is None else _within(effect.counted.value, op, bound, tolerance)
-            note = _UNTRIED if effect is None else ""
+            note = _UNTRIED if effect is None else _tried_on(spec)
         case ModelAim(direction):
             note = _UNTRIED if effect is None else f"{direction.lower()}d: no target to meet"
         case Privacy():
-            note = "a promise about how the table was made, not visible in it"
+            note = "a promise about how the table was made, not visible in it; `cuts ledger show` tells what was spent"
         case _:
             assert_never(command)
     told = (origin.number, origin.line, origin.text, origin.title, level(command))
     return Verdict(*told, held, rows, facts, note, effect)
+
+
+def _tried_on(spec: Spec) -> str:
+    return "" if spec.privacy is None else "tried on rows of the private model, before the program shaped it"
 
 
 def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:

@@ -42,6 +42,26 @@ SetOption = Annotated[
 TableArgument = Annotated[
     str, typer.Argument(metavar="TABLE", help="A .csv, .parquet, .feather or .jsonl file, or `adult:test`.")
 ]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="Of a private program: where releases are written down.", show_default=False),
+]
+DataIdOption = Annotated[
+    str | None,
+    typer.Option("--data-id", help="Of a private program: the name under which releases add up.", show_default=False),
+]
+MostEpsilonOption = Annotated[
+    float | None,
+    typer.Option("--most-epsilon", min=0, help="Of a private program: spend no more on this data.", show_default=False),
+]
+TranscriptOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--from-transcript",
+        help="A private model or its transcript: work on that, no rows are read.",
+        show_default=False,
+    ),
+]
 DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV file, if it is not found.")]
 QuoteOption = Annotated[str | None, typer.Option("--quote", help="Of a CSV file, if it is not found.")]
 EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Of a CSV file, if it is not found.")]

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from cuts.cli.shared import say
 
 if TYPE_CHECKING:
+    from cuts.privacy.adaptive import Round
     from cuts.shaping import Watch
 
 LINE_EVERY = 5.0  # seconds between two lines
@@ -58,7 +59,10 @@ def _bar(bar: Progress) -> Watch:
         note = f"error {progress.error:.4f}"
         bar.update(task, completed=progress.step, total=progress.steps, note=note)
 
-    return Watch(stage, counted, fitted)
+    def measured(last: Round) -> None:
+        bar.update(task, completed=last.spent, total=1.0, note=f"round {last.number}")
+
+    return Watch(stage, counted, fitted, measured)
 
 
 def _lines() -> Watch:
@@ -91,4 +95,8 @@ def _lines() -> Watch:
             left = (monotonic() - began) / (progress.step - step) * (progress.steps - progress.step)
             say(f"  step {progress.step} of {progress.steps}, error {progress.error:.4f}, {left:.0f} s left")
 
-    return Watch(stage, counted, fitted)
+    def measured(last: Round) -> None:
+        if is_time():
+            say(f"  round {last.number}: {100 * last.spent:.0f} % of the privacy budget spent")
+
+    return Watch(stage, counted, fitted, measured)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from errno import EISDIR
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
@@ -14,23 +12,19 @@ import typer
 
 from cuts import pipeline
 from cuts.assess.learners import CLASSIFIERS
-from cuts.assess.verify import holds
+from cuts.assess.verify import holds, verify
 from cuts.cli import options
+from cuts.cli.fitting import Asked, Dialect, Release, check_apart, check_places, fit_asked
 from cuts.cli.made import Made, as_data, as_text, fit_facts, summary, write_report
-from cuts.cli.progress import watching
 from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.config import Config, read_config
-from cuts.count.sources import FileRows, Rows, spread_sample
 from cuts.data.exchange.files import save_blocks
 from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
-from cuts.text import render as diagnostics
-from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
-from cuts.text.files import unwritable
+from cuts.text.diagnostic import counted, usage_error
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
     from cuts.model.calibrate import Calibration
-    from cuts.model.store import Model
 
 MOST_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
 PREVIEW_STEPS = 200
@@ -76,6 +70,10 @@ def run(
     delimiter: options.DelimiterOption = None,
     quote: options.QuoteOption = None,
     encoding: options.EncodingOption = None,
+    from_transcript: options.TranscriptOption = None,
+    data_id: options.DataIdOption = None,
+    ledger: options.LedgerOption = None,
+    most_epsilon: options.MostEpsilonOption = None,
     format: options.FormatOption = options.Format.text,
 ) -> None:
     """Fit the table, write a synthetic one and give a verdict for every command.
@@ -86,24 +84,35 @@ def run(
 
     target = output or Path(f"{program.stem}_synthetic.csv")
     check_writable(target)
-    _check_places(target, report)
-    settings = _settings(config, device, threads, preview)
-    dialect = (delimiter, quote, encoding)
-    source, model = _fit(program, data, schema, label, set_, settings, seed, quiet, dialect, (target, report), rows)
-    asked = pipeline.read_program(program)
+    check_places(target, report)
+    asked = Asked(
+        program,
+        data,
+        schema,
+        label,
+        values(set_),
+        _settings(config, device, threads, preview),
+        seed,
+        quiet,
+        Dialect(delimiter, quote, encoding),
+        (target, report),
+        Release(from_transcript, data_id, ledger, most_epsilon),
+        rows,
+    )
+    fitted = fit_asked(asked)
+    model = fitted.model
     kept: list[pa.Table] = []
     chosen: list[Calibration] = []
     with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
         blocks = _keeping(sampling.sample_blocks(model, rows, seed=seed, chosen=chosen.append), kept)
-        written = save_blocks(blocks, target, source.form)
+        written = save_blocks(blocks, target, fitted.form)
     table = Table(pa.concat_tables(kept))
     with stoppable("the verdicts were given", f"the table was written; `cuts verify {program} {target}` gives them"):
-        outcome = pipeline.verify(
-            asked,
-            model.codec.schema,
+        outcome = verify(
+            sampling.spec_of(model),
             table,
-            values=values(set_),
-            real=spread_sample(source),
+            real=fitted.real,
+            reference=fitted.reference,
             model={goal.number: goal.after for goal in model.facts.goals},
             panel=CLASSIFIERS[:1] if preview else CLASSIFIERS,
         )
@@ -139,6 +148,10 @@ def fit(
     delimiter: options.DelimiterOption = None,
     quote: options.QuoteOption = None,
     encoding: options.EncodingOption = None,
+    from_transcript: options.TranscriptOption = None,
+    data_id: options.DataIdOption = None,
+    ledger: options.LedgerOption = None,
+    most_epsilon: options.MostEpsilonOption = None,
     format: options.FormatOption = options.Format.text,
 ) -> None:
     """Fit the table and write the model, to sample from it later without the table.
@@ -149,10 +162,21 @@ def fit(
 
     if output.suffix != store.ENDING:
         raise usage_error("unknown-format", f"a model is a `{store.ENDING}` file", f"e.g. `-o {output.stem}.synth`")
-    _check_places(output)
-    settings = _settings(config, device, threads, preview)
-    dialect = (delimiter, quote, encoding)
-    _, model = _fit(program, data, schema, label, set_, settings, seed, quiet, dialect, (output,))
+    check_places(output)
+    asked = Asked(
+        program,
+        data,
+        schema,
+        label,
+        values(set_),
+        _settings(config, device, threads, preview),
+        seed,
+        quiet,
+        Dialect(delimiter, quote, encoding),
+        (output,),
+        Release(from_transcript, data_id, ledger, most_epsilon),
+    )
+    model = fit_asked(asked).model
     store.save(model, output)
     if format is options.Format.json:
         print_json({"output": str(output), **fit_facts(model)})
@@ -184,8 +208,8 @@ def sample(
     from cuts.model import store
 
     check_writable(output)
-    _check_places(output)
-    _check_apart([output], [model, seed_rows])
+    check_places(output)
+    check_apart([output], [model, seed_rows])
     loaded = store.load(model)
     if seed_rows is not None and rows is not None:
         raise usage_error("bad-count", "give either `-n` or `--seed-rows`", "each seed row makes one row")
@@ -210,62 +234,6 @@ def _settings(path: Path | None, device: str | None, threads: int | None, previe
     found = read_config(path) if path is not None else Config()
     given: dict[str, Any] = {"device": device, "threads": threads, "steps": PREVIEW_STEPS if preview else None}
     return replace(found, **{name: value for name, value in given.items() if value is not None})
-
-
-def _fit(
-    path: Path,
-    data: str | None,
-    schema: Path | None,
-    label: str | None,
-    set_: list[str] | None,
-    settings: Config,
-    seed: int,
-    quiet: bool,
-    dialect: tuple[str | None, str | None, str | None],
-    written: tuple[Path | None, ...],
-    draw: int | None = None,
-) -> tuple[Rows, Model]:
-    """The rows of a program and their model, once the program has no errors; its warnings are said."""
-    from cuts import synthesis
-
-    program = pipeline.read_program(path)
-    synthesis.check_supported(program)
-    delimiter, quote, encoding = dialect
-    rows = pipeline.find_rows(program, data, delimiter=delimiter, quote=quote, encoding=encoding)
-    _check_apart(written, (path, schema, rows.path if isinstance(rows, FileRows) else None))
-    known = pipeline.schema_of(program, rows, schema=schema, label=label)
-    filled = values(set_)
-    found = pipeline.check(program, known, values=filled)
-    if found.spec is None or has_errors(found.diagnostics):
-        raise CutsError(found.diagnostics, program.source)
-    warnings = found.diagnostics
-    if warnings and not quiet:
-        say(diagnostics.as_text(warnings, program.source))
-    faster = "nothing was written; `--preview` fits faster"
-    with stoppable("the fit was finished", faster), watching(quiet) as watch:
-        model = synthesis.fit_model(
-            program, known, rows, config=settings, seed=seed, values=filled, draw=draw, watch=watch
-        )
-    return rows, model
-
-
-def _check_places(*paths: Path | None) -> None:
-    """Refuse before any training what could not be written after it."""
-    for path in filter(None, paths):
-        try:
-            if path.is_dir():
-                raise IsADirectoryError(EISDIR, "a folder")
-            TemporaryFile(dir=path.parent).close()
-        except OSError as error:
-            raise unwritable(path, error) from None
-
-
-def _check_apart(written: Sequence[Path | None], read: Sequence[str | Path | None]) -> None:
-    """Refuse to replace what is read."""
-    known = {Path(each).resolve() for each in read if each is not None}
-    for path in filter(None, written):
-        if path.exists() and path.resolve() in known:
-            raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")
 
 
 def _keeping(blocks: Iterator[Table], kept: list[pa.Table]) -> Iterator[Table]:

@@ -79,12 +79,12 @@ def tune(
 
     Example: cuts tune fair.cuts --grid w=0.0001,0.001,0.01
     """
-    from cuts import synthesis, tuning
+    from cuts import tuning
 
     _check_asked(grid, frontier, points, output)
     known, wanted = values(set_), _grid(grid or [], set_)
     asked = pipeline.read_program(program)
-    synthesis.check_supported(asked)
+    pipeline.check_not_private(asked)
     choices = tuning.choose(asked, wanted, known)
     settings = read_config(config) if config is not None else Config()
     settings = replace(settings, steps=PREVIEW_STEPS) if preview else settings

@@ -24,7 +24,7 @@ from cuts.data.columns import (
 )
 from cuts.data.moments import show_moment
 
-Provenance = Literal["declared", "inferred"]
+Provenance = Literal["declared", "inferred", "discovered"]  # the last: privately, for a part of the budget
 MOST_CATEGORIES = 64
 RARE = 5
 

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from cuts.data.columns import Binning
 from cuts.data.moments import parse_moment
@@ -18,6 +18,7 @@ from cuts.data.schema import (
     Empty,
     Identifier,
     Integer,
+    Provenance,
     Real,
     Schema,
     Temporal,
@@ -60,6 +61,17 @@ def render_toml(schema: Schema) -> str:
     return "\n".join(lines) + "\n"
 
 
+def render_declaration(schema: Schema) -> str:
+    """The schema as TOML with names and kinds only; what its owner must fill in is in capitals."""
+    lines = [f"name = {_toml(schema.name)}", 'provenance = "declared"']
+    lines += [] if schema.label is None else [f"label = {_toml(schema.label)}"]
+    for name, column in as_data(schema)["columns"].items():
+        lines += ["", f"[columns.{_key(name)}]", f"kind = {_toml(column['kind'])}"]
+        lines += ["range = [LOWEST, HIGHEST]"] if "range" in column else []
+        lines += ['categories = ["ALL", "OF", "THEM"]'] if "categories" in column else []
+    return "\n".join(lines) + "\n"
+
+
 def schema_from(data: object, title: str) -> Schema:
     """The schema written as plain values; `title` names it in messages."""
     if not isinstance(data, Mapping):
@@ -98,8 +110,9 @@ def schema_from(data: object, title: str) -> Schema:
     for key, least in (("most_categories", 16), ("rare", 0)):
         if not isinstance(numbers[key], int) or isinstance(numbers[key], bool) or numbers[key] < least:
             problems.append(bad_schema(title, f"`{key}` is a whole number from {least}", f"{key} = {max(least, 64)}"))
-    if provenance not in ("declared", "inferred"):
-        problems.append(bad_schema(title, "`provenance` is `declared` or `inferred`", 'provenance = "declared"'))
+    if provenance not in get_args(Provenance):
+        wanted = "`provenance` is `declared`, `inferred` or `discovered`"
+        problems.append(bad_schema(title, wanted, 'provenance = "declared"'))
     derived = tuple(
         (str(name), str(fields["derived_from"]))
         for name, fields in given.items()

@@ -19,6 +19,7 @@ from cuts.lang.spec import (
     ModelGoal,
     Origin,
     Pred,
+    Privacy,
     RowRule,
     Spec,
     TableAim,
@@ -77,9 +78,21 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
 def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None:
     """Why a private program cannot use a schema read from the rows (`None` if it still would have to be read)."""
     private = next((c for c in program.commands if isinstance(c.body, syntax.Settings)), None)
-    if private is None or (schema is not None and schema.provenance == "declared"):
+    if private is None or (schema is not None and schema.provenance != "inferred"):
         return None
-    return private_schema(program.data, private.span)
+    return private_schema(program.data, private.span, schema)
+
+
+def bind_privacy(program: Program, schema: Schema) -> Privacy | None:
+    """The privacy command alone, which needs no more of a schema than its names; `CutsError` if it is at fault."""
+    scope = Scope(schema)
+    for number, command in enumerate(program.commands, start=1):
+        if isinstance(command.body, syntax.Settings):
+            bound = _Binder(command, number, program, scope).bound()
+            if scope.found:
+                raise CutsError(scope.found, program.source)
+            return bound if isinstance(bound, Privacy) else None
+    return None
 
 
 def bind_predicate(expr: syntax.Expr, schema: Schema) -> Pred:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from cuts.data.schema import Identifier
+from cuts.data.schema import Identifier, Schema
+from cuts.data.schema_file import render_declaration
 from cuts.lang import syntax
 from cuts.lang.models import by_key, missing_argument
 from cuts.lang.options import bad_option, number_option, whole_option, word_option
@@ -85,14 +86,23 @@ def _bad_amount(code: str, title: str, span: Span, help: str) -> Diagnostic:
     return Diagnostic(code, title, span, "not a privacy budget", f"e.g. {help}")
 
 
-def private_schema(data: str, span: Span) -> Diagnostic:
+def asks_for_domain(command: syntax.Command) -> bool:
+    """Whether a privacy command spends some of the budget on ranges and categories."""
+    given = command.body.options if isinstance(command.body, syntax.Settings) else ()
+    return any(option.key == "domain_budget" for option in (*given, *command.options))
+
+
+def private_schema(data: str, span: Span, schema: Schema | None) -> Diagnostic:
     """A private program whose ranges and categories would come from the private rows."""
     return Diagnostic(
         "private-schema",
-        f"the schema of `{data}` would be read from the rows, which are private",
+        f"the schema of `{data}` {'would be' if schema is None else 'was'} read from the rows, which are private",
         span,
         "ranges and categories must be public",
         "write the schema with `cuts schema infer`, replace what was read from the rows by what is publicly known,\n"
-        'set `provenance = "declared"` and pass it with `--schema`',
+        'set `provenance = "declared"` and pass it with `--schema`'
+        if schema is None
+        else "fill in what is publicly known and pass it with `--schema`, or add `WITH domain_budget=10%` to this "
+        f"command:\n\n{render_declaration(schema)}",
         exit_code=PRIVACY,
     )

@@ -80,7 +80,7 @@ class _Misfit(torch.autograd.Function):
 
 
 class NoisyObjective:
-    """The loss of a mixture against measurements, in units of a row."""
+    """The loss of a mixture against measurements: their negative log-likelihood, with entropy as a prior."""
 
     def __init__(
         self,
@@ -99,10 +99,10 @@ class NoisyObjective:
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss, and how far the tables are off beside the noise: about 1 when all that is left is noise."""
         misfit: Tensor = _Misfit.apply(self._targets, mix.columns, mix.w, *mix.P)  # type: ignore[no-untyped-call]
-        loss = misfit / self._rows
+        loss, entropy = misfit, self._entropy * self._rows
         for name, p in zip(mix.columns, mix.P, strict=True):
             if name != self._spared:
-                loss = loss + self._entropy * (mix.w * (p * p.clamp_min(1e-30).log()).sum(1)).sum()
+                loss = loss + entropy * (mix.w * (p * p.clamp_min(1e-30).log()).sum(1)).sum()
         return loss, (2.0 * misfit.detach() / self._cells).sqrt()
 
 

@@ -1,7 +1,8 @@
 """A fitted model as one `.synth` file: a zip of safetensors and JSON, nothing that runs when it is read.
 
-`manifest.json` names the format, its version and the SHA-256 of the other two: `model.json` (program, codec, settings,
-facts of the fit) and `mixture.safetensors`. Loading needs no rows. A damaged, foreign or newer file is a `CutsError`.
+`manifest.json` names the format, its version and the SHA-256 of the others: `model.json` (program, codec, settings,
+facts of the fit), `mixture.safetensors` and, of a private model, `transcript.json` with its ledger. Loading needs no
+rows. A damaged, foreign or newer file is a `CutsError`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BytesIO
 from math import isnan, nan
 from pathlib import Path
@@ -29,15 +30,16 @@ from cuts.model.goals import GoalFacts, TradeOff, Trial
 from cuts.model.knobs import Knob
 from cuts.model.mixture import Mixture
 from cuts.model.rules import RuleFacts
-from cuts.privacy.transcript import Transcript
+from cuts.privacy.transcript import Transcript, render, transcript_from
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
 from cuts.text.files import present
 
 FORMAT, VERSION = "cuts-model", 1
 ENDING = ".synth"
 _MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensors"
+_TRANSCRIPT = "transcript.json"  # of private models only
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
-MOST_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30}  # of what a part unpacks to
+MOST_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30, _TRANSCRIPT: 1 << 30}  # of what a part unpacks to
 SLACK = 1e-6  # how far probabilities may be from summing to one
 
 
@@ -86,6 +88,8 @@ def save(model: Model, path: Path | str) -> None:
         _MODEL: json.dumps(_model_data(model), indent=1, ensure_ascii=False).encode(),
         _MIXTURE: tensors.save({name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}),
     }
+    if model.transcript is not None:
+        parts[_TRANSCRIPT] = render(model.transcript).encode()
     manifest = {"format": FORMAT, "version": VERSION, "sha256": {name: _hash(data) for name, data in parts.items()}}
     with whole_or_nothing(Path(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in {_MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
@@ -106,14 +110,18 @@ def load(path: Path | str) -> Model:
     except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, ValueError, RuntimeError, RecursionError):
         raise no_model(path) from None
     try:
-        return _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
+        found = _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
+        if _TRANSCRIPT not in parts:
+            return found
+        return replace(found, transcript=transcript_from(json.loads(parts[_TRANSCRIPT])))
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError, CutsError):
         raise damaged_model(path) from None
 
 
 def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
     """What the file holds, as it was written; raises when it is not what the manifest says."""
-    entries = {name: file.getinfo(name) for name in (_MANIFEST, _MODEL, _MIXTURE)}
+    names = (_MODEL, _MIXTURE, *({_TRANSCRIPT} & {*file.namelist()}))
+    entries = {name: file.getinfo(name) for name in (_MANIFEST, *names)}
     known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if any(entry.file_size > MOST_BYTES[name] or entry.compress_type not in known for name, entry in entries.items()):
         raise no_model(path)
@@ -122,7 +130,7 @@ def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
         raise no_model(path)
     if manifest.get("version") != VERSION:
         raise newer_model(path)
-    parts = {name: file.read(name) for name in (_MODEL, _MIXTURE)}
+    parts = {name: file.read(name) for name in names}
     if manifest.get("sha256") != {name: _hash(data) for name, data in parts.items()}:
         raise damaged_model(path)
     return parts

@@ -8,10 +8,10 @@ OpenDP's, exact and from the operating system; there is no seed. Costs are those
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import opendp.prelude as dp
@@ -20,14 +20,18 @@ from cuts.count.cover import Clique
 from cuts.count.kernel import Counter
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codec
-from cuts.data.table import Bools, IntArray
+from cuts.data.table import Bools, IntArray, Table
 from cuts.privacy.accountant import enable
-from cuts.privacy.coding import encode_cells
-from cuts.privacy.ledger import Event, Ledger
+from cuts.privacy.coding import cell_texts, encode_cells
+from cuts.privacy.ledger import Event, Kind, Ledger
 from cuts.privacy.query import Query, grouped
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.secret import Secret, reveal
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 
+Record: TypeAlias = Callable[[Event], None]
+
+LARGEST = 2**62  # score
 GRID = 1024  # scores are whole numbers of 1/GRID count: floats could break the sensitivity by rounding
 
 
@@ -61,18 +65,24 @@ def score(counts: IntArray, candidate: Candidate) -> int:
     One row more or less moves it by at most `weight * GRID`.
     """
     off = int(np.abs(GRID * counts - candidate.expected).sum())
-    return candidate.weight * (off - candidate.penalty)
+    return min(max(candidate.weight * (off - candidate.penalty), -LARGEST), LARGEST)  # clipping moves nothing apart
 
 
 class Core:
     """Answers about counts that nobody else sees; `record` is told of every charge before the counts are touched."""
 
     def __init__(
-        self, counts: Secret[Marginals], ledger: Ledger, record: Callable[[Event], None] = lambda _: None
+        self,
+        counts: Secret[Marginals],
+        ledger: Ledger,
+        record: Record = lambda _: None,
+        *,
+        measured_as: Literal["measure", "discover"] = "measure",
     ) -> None:
         enable()
         self._ledger = ledger
         self._record = record
+        self._kind = measured_as
         self._tables: dict[Query, Secret[IntArray]] = {}  # made once
         replaces = ledger.terms.relation == "replace"
         self._metric = dp.change_one_distance() if replaces else dp.symmetric_distance()
@@ -97,7 +107,7 @@ class Core:
         read = dp.t.make_user_transformation(
             self._domain, self._metric, _vector(), dp.l2_distance(T=float), histogram, lambda d: d * self._moves
         )
-        noisy = self._charged("measure", query.clique, sigma, self._moves, read >> dp.m.then_gaussian(scale=sigma))
+        noisy = self._charged(self._kind, query.clique, sigma, self._moves, read >> dp.m.then_gaussian(scale=sigma))
         return np.array(noisy, dtype=np.int64).reshape(query.shape)
 
     def select(self, candidates: Sequence[Candidate], scale: float) -> int:
@@ -114,7 +124,7 @@ class Core:
         return int(self._charged("select", (), scale, float(moves), choose, len(candidates)))
 
     def _charged(
-        self, kind: Any, clique: Clique, scale: float, moves: float, measurement: Any, candidates: int = 0
+        self, kind: Kind, clique: Clique, scale: float, moves: float, measurement: Any, candidates: int = 0
     ) -> Any:
         """The answer, paid for first; what fails afterwards stays paid for."""
         rows = self._ledger.terms.rows_each
@@ -122,7 +132,11 @@ class Core:
         event = Event(kind, clique, scale, moves * rows, cost, candidates=candidates)
         self._ledger = self._ledger.charged(event)
         self._record(event)
-        return self._filter(measurement)
+        try:
+            return self._filter(measurement)
+        except Exception:  # whatever it was, its message could show a count
+            problem = CutsError([core_failed()])
+        raise problem  # outside, so that it does not carry the other one along
 
     def _count(self, counts: Secret[Marginals], query: Query) -> IntArray:
         if query not in self._tables:
@@ -140,26 +154,84 @@ def count_rows(
     """
     counter = Counter(codec, cliques)
     names = [bins.column.name for bins in codec.columns]
-    seen: dict[object, int] = {}
+    seen: dict[str, int] = {}
     for block in rows.blocks([*names, *([] if person is None else [person])]):
         codes, kept = encode_cells(block, codec)
         if person is not None:
-            kept = kept & _first_rows(block.column(person).to_pylist(), seen, most)
+            kept = kept & _first_rows(block, person, seen, most)
         places = np.flatnonzero(kept)
         counter.add({name: values[places] for name, values in codes.items()}, len(places))
     return Secret(counter.counts())
 
 
-def _first_rows(persons: Sequence[object], seen: dict[object, int], most: int) -> Bools:
-    """Which rows are among the first ones of their person."""
-    kept = np.zeros(len(persons), dtype=np.bool_)
-    for place, person in enumerate(persons):
-        if person is None or person != person:
-            continue
-        key = str(person)
-        seen[key] = seen.get(key, 0) + 1
-        kept[place] = seen[key] <= most
+def count_values(
+    rows: PrivateRows, columns: Sequence[str], *, person: str | None, most: int
+) -> Mapping[str, Secret[dict[str, int]]]:
+    """How often each text occurs in some columns, of at most `most` rows of each person; only for `discover`."""
+    found: dict[str, dict[str, int]] = {name: {} for name in columns}
+    seen: dict[str, int] = {}
+    for block in rows.blocks([*columns, *([] if person is None else [person])]):
+        kept = np.ones(block.rows, dtype=np.bool_) if person is None else _first_rows(block, person, seen, most)
+        for name, counts in found.items():
+            for text, is_kept in zip(cell_texts(block.column(name)), kept.tolist(), strict=True):
+                if is_kept and text is not None and text.strip():
+                    counts[text.strip()] = counts.get(text.strip(), 0) + 1
+    return {name: Secret(counts) for name, counts in found.items()}
+
+
+def discover(
+    counts: Secret[dict[str, int]], column: str, ledger: Ledger, scale: float, delta: float, record: Record
+) -> tuple[tuple[str, ...], Ledger]:
+    """The texts of a column whose noisy count is above a threshold, in order; and the ledger with their cost.
+
+    Which texts there are is itself private: a text of one unit alone passes with probability `delta` at most.
+    """
+    rows, texts = ledger.terms.rows_each, 2 if ledger.terms.relation == "replace" else 1  # that a row changes
+    moves = (texts * rows, texts * rows, rows)
+    measurement, cost, risk = _threshold(scale, delta, moves)
+    event = Event("discover", (column,), scale, float(texts * rows), Fraction(cost), risk)
+    ledger = ledger.charged(event)
+    record(event)
+    try:
+        return tuple(sorted(measurement(reveal(counts)))), ledger
+    except Exception:  # whatever it was, its message could show a text
+        problem = CutsError([core_failed()])
+    raise problem
+
+
+def _threshold(scale: float, delta: float, moves: tuple[int, int, int]) -> tuple[Any, float, float]:
+    """The measurement of texts with the lowest threshold tried whose risk is at most `delta`; its cost, its risk."""
+    enable()
+    space = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i32"))
+    metric = dp.l02inf_distance(dp.absolute_distance(T="i32"))
+    noises = 2
+    while True:
+        threshold = moves[2] + math.ceil(noises * scale / 2)
+        made = dp.m.make_gaussian_threshold(space, metric, scale=scale, threshold=threshold)
+        cost, risk = made.map(moves)  # type: ignore[no-untyped-call]
+        if risk <= delta:
+            return made, cost, risk
+        noises += 1
+
+
+def _first_rows(block: Table, person: str, seen: dict[str, int], most: int) -> Bools:
+    """Which rows are among the first ones of their person; one without a person is not."""
+    kept = np.zeros(block.rows, dtype=np.bool_)
+    for place, key in enumerate(cell_texts(block.column(person))):
+        if key is not None:
+            seen[key] = seen.get(key, 0) + 1
+            kept[place] = seen[key] <= most
     return kept
+
+
+def core_failed() -> Diagnostic:
+    """A read that failed; why is not said, for it could depend on the rows."""
+    return Diagnostic(
+        "core-failed",
+        "a private read failed; it stays charged",
+        help="nothing was written; run the program again, and report this if it happens twice",
+        exit_code=PRIVACY,
+    )
 
 
 def _vector() -> Any:

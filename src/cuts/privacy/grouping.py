@@ -42,7 +42,7 @@ def _joined(counts: list[int], least: float) -> Owners:
     owners: list[int] = []
     group, held = 0, 0.0
     for count in counts:
-        if held >= least:
+        if owners and held >= least:
             group, held = group + 1, 0.0
         owners.append(group)
         held += count

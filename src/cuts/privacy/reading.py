@@ -11,13 +11,14 @@ import codecs
 import datetime as dt
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +34,7 @@ from cuts.data.table import Bools, Table
 from cuts.privacy.coding import float_text
 from cuts.text.diagnostic import CutsError, Diagnostic
 
-LONGEST = 64 << 20  # bytes of a line; a longer one is left out, so that no row can exhaust the memory
+LONGEST = 32 << 20  # bytes of a line; a longer one is left out, so that no row can exhaust the memory
 _CHUNK = 4 << 20
 _FRAME = "the frame"
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
@@ -95,7 +96,7 @@ def cells_of(frame: Any) -> PrivateFrame:
         columns = [(name, _pandas_column(frame.iloc[:, place])) for place, name in enumerate(frame.columns)]
     elif dependencies.is_polars_dataframe(frame) or dependencies.is_polars_lazyframe(frame):
         eager = frame.collect() if dependencies.is_polars_lazyframe(frame) else frame
-        columns = [(series.name, _typed(series.to_arrow, series.to_list)) for series in eager.get_columns()]
+        columns = [(series.name, _polars_column(series)) for series in eager.get_columns()]
     else:
         return PrivateFrame(Table(_arrow_table(frame)))
     named = [(name, column) for name, column in columns if isinstance(name, str)]
@@ -123,8 +124,14 @@ def _pandas_column(series: Any) -> pa.Array:
         labels = _pandas_column(series.cat.categories.to_series())
         return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), labels)
     if series.dtype == object:
-        return _array(list(map(_text, series.array)))
+        return _texts(series.array)
     return _typed(partial(pa.array, series, from_pandas=True), series.array.__iter__)
+
+
+def _polars_column(series: Any) -> pa.Array:
+    if nw.from_native(series, series_only=True).dtype == nw.Object:  # to Arrow, polars would give addresses
+        return _texts(series.to_list())
+    return _typed(series.to_arrow, series.to_list)
 
 
 def _typed(convert: Callable[[], Any], cells: Callable[[], Any]) -> pa.Array:
@@ -132,8 +139,12 @@ def _typed(convert: Callable[[], Any], cells: Callable[[], Any]) -> pa.Array:
     try:
         column = convert()
     except Exception:
-        return _array(list(map(_text, cells())))
+        return _texts(cells())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _texts(cells: Iterable[Any]) -> pa.Array:
+    return _array([cell if type(cell) is str else _text(cell) for cell in cells])
 
 
 def _text(cell: Any) -> str | None:
@@ -178,7 +189,8 @@ class _Form:
 
     delimiter: str
     quote: bytes
-    cell: re.Pattern[bytes]
+    cell: re.Pattern[bytes]  # with the delimiter after it; all the rest if a quote is open
+    quoted: re.Pattern[bytes]  # a cell that begins with a quote: what is in it, what comes after it
     width: int = 0
     places: tuple[int, ...] = ()
 
@@ -225,17 +237,18 @@ def _find_form(file: PrivateFile, header: bytes, names: list[str]) -> _Form:
         if len(sign) != 1 or not sign.isascii() or sign in "\r\n" or file.delimiter == quote:
             raise unreadable("delimiter and quote are not two ASCII signs", "give one such as , or ; or a tab")
     forms = [_form(sign, quote) for sign in file.delimiter or DELIMITERS if sign != quote]
-    heads = [[(cell or b"").decode("utf-8", "replace") for cell in _cut(header, form) or ()] for form in forms]
+    heads = [[_unquoted(cell, form).decode("utf-8", "replace") for cell in _cut(header, form)] for form in forms]
     best = max(range(len(forms)), key=lambda place: len(set(names) & set(heads[place])))
     _check_header(heads[best], names, str(file.path))
     places = tuple(heads[best].index(name) for name in names)
-    return _Form(forms[best].delimiter, forms[best].quote, forms[best].cell, len(heads[best]), places)
+    return replace(forms[best], width=len(heads[best]), places=places)
 
 
 def _form(delimiter: str, quote: str) -> _Form:
     d, q = re.escape(delimiter.encode()), re.escape(quote.encode())
-    quoted = rb"%b([^%b]*+(?:%b%b[^%b]*+)*+)%b([^%b]*+)" % (q, q, q, q, q, q, d)
-    return _Form(delimiter, quote.encode(), re.compile(rb"(?s:(%b|(?!%b)[^%b]*+)%b|(.+))" % (quoted, q, d, d)))
+    inside, after = rb"[^%b]*+(?:%b%b[^%b]*+)*+" % (q, q, q, q), rb"[^%b]*+" % d
+    cell = re.compile(rb"(%b%b%b%b|(?!%b)%b|(?s:.+))%b" % (q, inside, q, after, q, after, d))
+    return _Form(delimiter, quote.encode(), cell, re.compile(rb"%b(%b)%b(%b)" % (q, inside, q, after)))
 
 
 def _cut_lines(lines: list[bytes], form: _Form) -> list[pa.Array]:
@@ -243,19 +256,19 @@ def _cut_lines(lines: list[bytes], form: _Form) -> list[pa.Array]:
     quoted: Bools = np.fromiter((form.quote in line for line in lines), np.bool_, len(lines))
     if not quoted.any():
         return [_decoded(column) for column in _split(lines, form)[1]]
-    hard = {place: _cut(lines[place], form) or [] for place in np.flatnonzero(quoted).tolist()}
+    hard = {place: _cut(lines[place], form) for place in np.flatnonzero(quoted).tolist()}
     cells = {place: cut for place, cut in hard.items() if len(cut) == form.width}
     easy = np.flatnonzero(~quoted)
     fits, columns = _split([lines[place] for place in easy.tolist()], form)
     order = pa.array(np.argsort(np.concatenate([easy[fits], np.array(list(cells), dtype=np.int64)])))
-    further = [pa.array([cut[place] for cut in cells.values()], pa.binary()) for place in form.places]
+    further = [_all_unquoted([cut[place] for cut in cells.values()], form) for place in form.places]
     both = zip(columns, further, strict=True)
     return [_decoded(pa.concat_arrays(pair).take(order)) for pair in both]
 
 
 def _split(lines: list[bytes], form: _Form) -> tuple[Bools, list[pa.Array]]:
     """Which lines without quotes have as many cells as the header, and their wanted cells; an empty one is missing."""
-    cut = pc.split_pattern(pa.array(lines, pa.binary()), form.delimiter)
+    cut = pc.split_pattern(pa.array(lines, pa.binary()), form.delimiter, max_splits=form.width)
     fits: Bools = cut.value_lengths().to_numpy(zero_copy_only=False) == form.width
     flat = (cut if fits.all() else cut.filter(pa.array(fits))).flatten()
     starts = np.arange(0, len(flat), form.width)
@@ -263,19 +276,23 @@ def _split(lines: list[bytes], form: _Form) -> tuple[Bools, list[pa.Array]]:
     return fits, [pc.if_else(pc.equal(pc.binary_length(column), 0), None, column) for column in columns]
 
 
-def _cut(line: bytes, form: _Form) -> list[bytes | None] | None:
-    """The cells of one line as the `csv` module cuts it, for which a cell can be too long; nothing if a quote is open.
-
-    An empty cell is missing, a quoted one is the empty text.
-    """
+def _cut(line: bytes, form: _Form) -> list[bytes]:
+    """The cells of one line as the `csv` module cuts it, of any length; none if a quote is open."""
     found = form.cell.findall(line + form.delimiter.encode())
-    if found[-1][3]:
-        return None
-    quote = form.quote
-    return [
-        inner.replace(quote + quote, quote) + after if cell[:1] == quote else cell or None
-        for cell, inner, after, _ in found
-    ]
+    is_open = found[-1].startswith(form.quote) and not form.quoted.match(found[-1])
+    return [] if is_open else found
+
+
+def _all_unquoted(cells: list[bytes], form: _Form) -> pa.Array:
+    """The cells without their quotes; an empty one is missing, two quotes are the empty text."""
+    coded = pa.array(cells, pa.binary()).dictionary_encode()
+    meant = [_unquoted(cell, form) if cell else None for cell in coded.dictionary.to_pylist()]
+    return pa.array(meant, pa.binary()).take(coded.indices)
+
+
+def _unquoted(cell: bytes, form: _Form) -> bytes:
+    found = form.quoted.match(cell)
+    return cell if found is None else found[1].replace(form.quote * 2, form.quote) + found[2]
 
 
 def _decoded(cells: pa.Array) -> pa.Array:
@@ -292,7 +309,7 @@ def _json_blocks(path: Path, names: list[str]) -> Iterator[Table]:
     with reading(path) as stream:
         for lines in _lines(stream):
             rows = [row for row in map(_object, lines) if row is not None]
-            columns = [_array([_text(row.get(name)) for row in rows]) for name in names]
+            columns = [_texts(row.get(name) for row in rows) for name in names]
             yield from _sliced(pa.table(columns, names=names))
 
 

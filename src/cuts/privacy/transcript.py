@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from cuts.privacy.core import Candidate
 from cuts.privacy.ledger import Event, Ledger
 from cuts.privacy.ledger_file import ledger_data, ledger_from
 from cuts.privacy.query import Owners, Query
+from cuts.text.diagnostic import USAGE, CutsError, Diagnostic
+from cuts.text.files import read_text
 
 FORMAT, VERSION = "cuts-transcript", 1
 
@@ -148,6 +151,22 @@ def transcript_from(data: Mapping[str, Any]) -> Transcript:
 def render(transcript: Transcript) -> str:
     """The transcript as a JSON text; equal transcripts are equal texts."""
     return json.dumps(as_data(transcript), ensure_ascii=False) + "\n"
+
+
+def load(path: Path) -> Transcript:
+    """The transcript in a JSON file; a `CutsError` for anything else."""
+    text = read_text(path, "transcript")
+    try:
+        return transcript_from(json.loads(text))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, CutsError):
+        raise CutsError([bad_transcript(path)]) from None
+
+
+def bad_transcript(path: Path) -> Diagnostic:
+    """A file that is no transcript, or was changed."""
+    title = f"{path} is no transcript of `cuts`, or was changed"
+    help = "give a private model, or what `cuts ledger transcript` wrote"
+    return Diagnostic("bad-transcript", title, help=help, exit_code=USAGE)
 
 
 def _answer(data: Mapping[str, Any], levels: Sequence[Owners]) -> Measurement | Choice:

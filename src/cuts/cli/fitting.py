@@ -1,0 +1,215 @@
+"""The fit behind `cuts run` and `cuts fit`: from rows, or, of a private program, from the trusted core's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from errno import EISDIR
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
+
+from cuts import pipeline
+from cuts.cli.progress import watching
+from cuts.cli.shared import say, stoppable
+from cuts.config import Config
+from cuts.count.sources import FileRows, spread_sample
+from cuts.data.exchange.files import FileForm
+from cuts.data.schema import Schema
+from cuts.data.table import Table
+from cuts.lang.syntax import Program
+from cuts.privacy.book import Book, default_book
+from cuts.privacy.reading import PrivateFile
+from cuts.text import render as diagnostics
+from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
+from cuts.text.files import unwritable
+
+if TYPE_CHECKING:  # torch is loaded by the commands that need it
+    from cuts.model.store import Model
+    from cuts.privacy.transcript import Transcript
+    from cuts.private import Made
+
+_FASTER = "nothing was written; `--preview` fits faster"
+_SPENT = "nothing was written; what the core had read by then stays charged in the ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a CSV file is written, as far as it was told."""
+
+    delimiter: str | None
+    quote: str | None
+    encoding: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What was told about a release: the transcript there is, the data's name, the book, and a limit."""
+
+    transcript: Path | None
+    data_id: str | None
+    ledger: Path | None
+    most_epsilon: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a command asks to be fitted; `written` are the files it will write, which it must not read."""
+
+    program: Path
+    data: str | None
+    schema: Path | None
+    label: str | None
+    values: Mapping[str, str | float]
+    config: Config
+    seed: int
+    quiet: bool
+    dialect: Dialect
+    written: tuple[Path | None, ...]
+    release: Release
+    draw: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A model; how the real file looked and a sample of it, or, of a private program, rows of the free model."""
+
+    model: Model
+    form: FileForm | None = None
+    real: Table | None = None
+    reference: Table | None = None
+
+
+def fit_asked(asked: Asked) -> Fitted:
+    """The model of a program, once it has no errors; its warnings are said."""
+    program = pipeline.read_program(asked.program)
+    if asked.release.transcript is not None:
+        return _from_transcript(program, asked)
+    return _fit(program, asked) if pipeline.private_command(program) is None else _fit_private(program, asked)
+
+
+def check_program(program: Program, schema: Schema, values: Mapping[str, str | float], *, quiet: bool) -> None:
+    """Raise if a program has errors, and say its warnings."""
+    found = pipeline.check(program, schema, values=values)
+    if found.spec is None or has_errors(found.diagnostics):
+        raise CutsError(found.diagnostics, program.source)
+    if found.diagnostics and not quiet:
+        say(diagnostics.as_text(found.diagnostics, program.source))
+
+
+def read_transcript(path: Path) -> Transcript:
+    """The transcript in a model or a file of its own; a `CutsError` if there is none."""
+    from cuts.privacy.transcript import load
+
+    if path.suffix != ".synth":
+        return load(path)
+    from cuts.model import store
+
+    found = store.load(path).transcript
+    if found is None:
+        raise usage_error("bad-transcript", f"{path} is no private model", "give a model of a private program")
+    return found
+
+
+def _fit(program: Program, asked: Asked) -> Fitted:
+    from cuts import synthesis
+
+    rows = pipeline.find_rows(program, asked.data, **asdict(asked.dialect))
+    check_apart(asked.written, (asked.program, asked.schema, rows.path if isinstance(rows, FileRows) else None))
+    schema = pipeline.schema_of(program, rows, schema=asked.schema, label=asked.label)
+    check_program(program, schema, asked.values, quiet=asked.quiet)
+    with stoppable("the fit was finished", _FASTER), watching(asked.quiet) as watch:
+        model = synthesis.fit_model(
+            program,
+            schema,
+            rows,
+            config=asked.config,
+            seed=asked.seed,
+            values=asked.values,
+            draw=asked.draw,
+            watch=watch,
+        )
+    return Fitted(model, rows.form, spread_sample(rows))
+
+
+def _fit_private(program: Program, asked: Asked) -> Fitted:
+    from cuts import private
+
+    rows = pipeline.find_private_rows(program, asked.data, **asdict(asked.dialect))
+    check_apart(asked.written, (asked.program, asked.schema, rows.path if isinstance(rows, PrivateFile) else None))
+    schema = pipeline.schema_of(program, None, schema=asked.schema, label=asked.label)
+    release = asked.release
+    book = default_book() if release.ledger is None else Book(release.ledger)
+    account = private.Account(book, release.data_id or schema.name, release.most_epsilon)
+    if schema.provenance != "inferred":  # else its names and values are known once they were found
+        check_program(program, schema, asked.values, quiet=asked.quiet)
+    with stoppable("the fit was finished", _SPENT), watching(asked.quiet) as watch:
+        made = private.fit_private(
+            program,
+            schema,
+            rows,
+            account,
+            config=asked.config,
+            seed=asked.seed,
+            values=asked.values,
+            draw=asked.draw,
+            watch=watch,
+        )
+    if not asked.quiet:
+        say(_told(account.data, book))
+    return _made(made)
+
+
+def _from_transcript(program: Program, asked: Asked) -> Fitted:
+    from cuts import private
+
+    assert asked.release.transcript is not None
+    check_apart(asked.written, (asked.program, asked.release.transcript))
+    if asked.data is not None or asked.schema is not None or asked.label is not None:
+        help = "leave out `--data`, `--schema` and `--label`: the transcript has all that may be known"
+        raise usage_error("bad-setting", "with `--from-transcript` no rows are read", help)
+    transcript = read_transcript(asked.release.transcript)
+    check_program(program, transcript.codec.schema, asked.values, quiet=asked.quiet)
+    with stoppable("the fit was finished", _FASTER), watching(asked.quiet) as watch:
+        made = private.fit_transcript(
+            program,
+            transcript,
+            config=asked.config,
+            seed=asked.seed,
+            values=asked.values,
+            draw=asked.draw,
+            watch=watch,
+        )
+    return _made(made)
+
+
+def _made(made: Made) -> Fitted:
+    return Fitted(made.model, reference=made.reference)
+
+
+def _told(data: str, book: Book) -> str:
+    """What has been spent on the data, all releases together."""
+    spent = next(each for each in book.spent() if each.data == data)
+    return (
+        f"{counted(spent.releases, 'release')} of `{data}`, together epsilon {spent.epsilon:.4g} "
+        f"at delta {spent.delta:.4g} ({book.path})"
+    )
+
+
+def check_places(*paths: Path | None) -> None:
+    """Refuse before any training what could not be written after it."""
+    for path in filter(None, paths):
+        try:
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, "a folder")
+            TemporaryFile(dir=path.parent).close()
+        except OSError as error:
+            raise unwritable(path, error) from None
+
+
+def check_apart(written: Sequence[Path | None], read: Sequence[str | Path | None]) -> None:
+    """Refuse to replace what is read."""
+    known = {Path(each).resolve() for each in read if each is not None}
+    for path in filter(None, written):
+        if path.exists() and path.resolve() in known:
+            raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")

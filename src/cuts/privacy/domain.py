@@ -1,0 +1,131 @@
+"""Categories and ranges found at a cost, where they are not publicly known: part of the budget, spent before the rest.
+
+Of a schema read from private rows only the names and kinds of columns are kept; its lists and ranges are thrown away.
+Categories are the texts whose noisy count is above a threshold. A range is looked for twice: among powers of two, then
+in even steps of what was found. Every column found may be missing, and numbers outside their range count at its ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cuts.data.codec import Codec, build_codec
+from cuts.data.columns import Category, Column, Integer, Numeric, Real, Temporal
+from cuts.data.schema import Schema
+from cuts.data.table import IntArray
+from cuts.privacy.adaptive import gaussian_scale
+from cuts.privacy.core import Core, Record, count_rows, count_values, discover
+from cuts.privacy.ledger import Ledger
+from cuts.privacy.query import fine
+from cuts.privacy.reading import PrivateRows
+from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed
+
+SURE = 4.0  # times the noise, from which a bin holds rows
+STEPS = 128  # even steps of the second look at a range
+LOWEST, HIGHEST = -10, 53  # powers of two that are told apart
+
+
+def discover_domain(
+    rows: PrivateRows, schema: Schema, ledger: Ledger, *, rho: float, delta: float, record: Record
+) -> tuple[Schema, Ledger]:
+    """The schema with categories and ranges found for so much of the budget, and the ledger with what they cost.
+
+    A `CutsError` when nothing was found of a column.
+    """
+    texts = [column for column in schema.columns if isinstance(column, Category)]
+    numbers = [column for column in schema.columns if isinstance(column, Integer | Real | Temporal)]
+    scale = gaussian_scale(rho, ledger.terms, len(texts) + 2 * len(numbers))
+    found: dict[str, Column] = {}
+    if texts:
+        person, most = ledger.terms.person, ledger.terms.rows_each
+        counts = count_values(rows, [column.name for column in texts], person=person, most=most)
+        for column in texts:
+            known, ledger = discover(counts[column.name], column.name, ledger, scale, delta / len(texts), record)
+            if known:
+                found[column.name] = replace(column, categories=known, ordered=False, missing=True)
+    if numbers:
+        magnitudes = [_spanning(column) for column in numbers]
+        coarse, ledger = _ranges(rows, schema, magnitudes, ledger, scale, record)
+        steps = [_stepping(column) for column in coarse]
+        fine_ranges, ledger = _ranges(rows, schema, steps, ledger, scale, record)
+        found |= {column.name: _as_declared(column, schema) for column in fine_ranges}
+    lost = [column.name for column in (*texts, *numbers) if column.name not in found]
+    if lost:
+        raise CutsError([nothing_found(lost)])
+    columns = tuple(found.get(column.name, column) for column in schema.columns)
+    return replace(schema, columns=columns, derived=(), provenance="discovered"), ledger
+
+
+# --- ranges
+
+
+def _ranges(
+    rows: PrivateRows, schema: Schema, columns: Sequence[Numeric], ledger: Ledger, scale: float, record: Record
+) -> tuple[list[Numeric], Ledger]:
+    """The columns with the range of those bins that surely hold rows; a column without any is left out."""
+    codec = build_codec(replace(schema, columns=tuple(columns), label=None, protected=(), derived=()), {})
+    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    cliques = [(name,) for name in sizes]
+    counts = count_rows(rows, codec, cliques, person=ledger.terms.person, most=ledger.terms.rows_each)
+    core = Core(counts, ledger, record, measured_as="discover")
+    found = []
+    for column in columns:
+        noisy = core.measure(fine((column.name,), sizes), scale)
+        narrowed = _narrowed(column, noisy, SURE * scale, codec)
+        if narrowed is not None:
+            found.append(narrowed)
+    return found, core.ledger
+
+
+def _narrowed(column: Numeric, noisy: IntArray, least: float, codec: Codec) -> Numeric | None:
+    """The column with the range from the first to the last bin above a count."""
+    held = np.flatnonzero(noisy[:-1] > least)  # the last bin is of missing values
+    if len(held) == 0:
+        return None
+    edges = [*codec[column.name].edges, float(column.high)]  # type: ignore[union-attr]
+    low, high = edges[int(held[0])], edges[int(held[-1]) + 1]
+    if isinstance(column, Integer):
+        return replace(column, low=math.floor(low), high=math.ceil(high), bins=1)
+    return replace(column, low=low, high=high, bins=1)
+
+
+def _spanning(column: Numeric) -> Numeric:
+    """The column over all numbers there are, cut at powers of two."""
+    powers = [2.0**power for power in range(LOWEST, HIGHEST)]
+    whole = not (isinstance(column, Real) or column.per_unit != 1)
+    powers = [power for power in powers if power >= 1.0] if whole else powers
+    edges = (*(-power for power in reversed(powers)), 0.0, *powers)
+    limit = 2**HIGHEST
+    low, high = (0, 86_399) if isinstance(column, Temporal) and column.kind == "time" else (-limit, limit)
+    inner = tuple(edge for edge in edges if low < edge <= high)
+    return replace(column, low=low, high=high, bins=inner, missing=True)
+
+
+def _stepping(column: Numeric) -> Numeric:
+    """The column over its range in even steps."""
+    width = (column.high - column.low) / STEPS
+    edges = sorted({column.low + place * width for place in range(1, STEPS)})
+    return replace(column, bins=tuple(edge for edge in edges if column.low < edge <= column.high))
+
+
+def _as_declared(column: Numeric, schema: Schema) -> Numeric:
+    """The column with the range found and the bins it was to have."""
+    before = schema.learned(column.name)
+    assert not isinstance(before, Category)
+    bins = before.bins if isinstance(before.bins, int) else 32
+    return replace(column, bins=bins, binning=before.binning, missing=True)
+
+
+def nothing_found(names: Sequence[str]) -> Diagnostic:
+    """Columns of which no value is frequent enough to be told."""
+    return Diagnostic(
+        "nothing-found",
+        f"the domain budget found no values of {listed(names)}",
+        help="declare these columns in the schema, raise `domain_budget` or EPSILON, or drop the columns;\n"
+        "what was spent stays spent",
+        exit_code=INFEASIBLE,
+    )
