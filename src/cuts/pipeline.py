@@ -233,6 +233,12 @@ def private_command(program: Program) -> Command | None:
     return next((command for command in program.commands if isinstance(command.body, Settings)), None)
 
 
+def without_privacy(program: Program) -> Program:
+    """The program about rows drawn from a private model, which need no promise of their own."""
+    promised = private_command(program)
+    return replace(program, statements=tuple(each for each in program.statements if each is not promised))
+
+
 def _refuse_private(program: Program, title: str, help: str) -> None:
     private = private_command(program)
     if private is not None:

@@ -10,21 +10,23 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from cuts import pipeline, sampling, synthesis
+from cuts import pipeline, private, sampling, synthesis
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config, config_from
 from cuts.count.sources import Rows, rows_in, rows_of
-from cuts.data.exchange.frames import FrameForm, give, take
+from cuts.data.exchange.frames import FrameForm, form_like, give, take
 from cuts.data.exchange.sources import from_frame
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.lang.parser import parse
 from cuts.lang.syntax import Program
 from cuts.model import store
+from cuts.privacy.book import Book, default_book
+from cuts.privacy.reading import PrivateFile, cells_of
 from cuts.text.diagnostic import CutsError, has_errors
 
-PARAMETERS = ("program", "schema", "label", "seed", "config", "values")
+PARAMETERS = ("program", "schema", "label", "seed", "config", "values", "data_id", "ledger", "most_epsilon")
 NOTHING_ASKED = "SYNTHESIZE: table; END;"
 
 
@@ -34,6 +36,9 @@ class Synthesizer:
     `program` is a text, a `Program`, or the path of a `.cuts` file; without one the table is only imitated. `schema` is
     a `Schema` or the path of a schema file, inferred from the rows otherwise, with `label` as the column whose relation
     to the others matters most. `config` is a `Config` or a mapping of its settings, `values` fill placeholders.
+
+    A private program needs a declared schema; its rows are read once, by the trusted core. Releases of the same
+    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `most_epsilon` is spent.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})
@@ -51,6 +56,9 @@ class Synthesizer:
         seed: int = 0,
         config: Config | Mapping[str, Any] | None = None,
         values: Mapping[str, str | float] | None = None,
+        data_id: str | None = None,
+        ledger: str | Path | None = None,
+        most_epsilon: float | None = None,
     ) -> None:
         self.program = program
         self.schema = schema
@@ -58,20 +66,37 @@ class Synthesizer:
         self.seed = seed
         self.config = config
         self.values = values
+        self.data_id = data_id
+        self.ledger = ledger
+        self.most_epsilon = most_epsilon
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the rows of a pandas, polars or Arrow frame, or of the file at a path; `y` is not looked at."""
         program = _program(self.program)
         config = self.config if isinstance(self.config, Config) else config_from(self.config or {})
+        if pipeline.private_command(program) is not None:
+            return self._fit_private(program, X, config)
         rows, form = _rows(X)
         schema = pipeline.schema_of(program, rows, schema=self.schema, label=self.label)
         found = pipeline.check(program, schema, values=self.values)
         if has_errors(found.diagnostics):
             raise CutsError(found.diagnostics, found.program.source)
         seed = _checked_seed(self.seed)
-        self.model_ = synthesis.fit_model(program, schema, rows, config=config, seed=seed, values=self.values)
-        self.form_ = None if form is None else _form_of(form, schema)
-        self.schema_ = self.model_.codec.schema
+        model = synthesis.fit_model(program, schema, rows, config=config, seed=seed, values=self.values)
+        return self._keep(model, None if form is None else _form_of(form, schema))
+
+    def _fit_private(self, program: Program, X: Any, config: Config) -> Self:
+        rows = PrivateFile(Path(X)) if isinstance(X, str | Path) else cells_of(X)
+        schema = pipeline.schema_of(program, None, schema=self.schema, label=self.label)
+        book = default_book() if self.ledger is None else Book(Path(self.ledger))
+        account = private.Account(book, self.data_id or schema.name, self.most_epsilon)
+        seed = _checked_seed(self.seed)
+        made = private.fit_private(program, schema, rows, account, config=config, seed=seed, values=self.values)
+        return self._keep(made.model, None if isinstance(X, str | Path) else form_like(X, made.reference))
+
+    def _keep(self, model: store.Model, form: FrameForm | None) -> Self:
+        self.model_, self.form_ = model, form
+        self.schema_ = model.codec.schema
         self.n_features_in_ = len(self.schema_.names)
         return self
 
@@ -115,11 +140,7 @@ class Synthesizer:
         """The synthesizer of a model file; it samples Arrow tables."""
         model = store.load(path)
         made = cls(model.program, model.codec.schema, model.codec.schema.label, model.facts.seed, model.config)
-        made.model_ = model
-        made.form_ = None
-        made.schema_ = model.codec.schema
-        made.n_features_in_ = len(made.schema_.names)
-        return made
+        return made._keep(model, None)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the synthesizer was made with."""

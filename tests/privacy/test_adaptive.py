@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 from cuts.count.marginals import Marginals
 from cuts.data.codec import ColumnBins, build_codec
 from cuts.data.schema import Category, Integer, Schema
+from cuts.privacy import adaptive
 from cuts.privacy.adaptive import (
     CHEAPEST,
     DEAREST,
@@ -175,13 +176,16 @@ def test_noise_falls_by_root_two_while_the_model_learns_nothing_until_rounds_are
     assert ROUNDS == 100
 
 
-def test_noise_rises_by_root_two_while_the_model_is_far_off_until_rounds_are_as_cheap_as_may_be() -> None:
+def test_noise_rises_by_root_two_while_the_model_is_far_off_until_rounds_are_as_cheap_as_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adaptive, "CHEAPEST", 0.004)  # for fewer rounds
     transcript, _ = released(20_000, learner=Leaping())
     sigmas = [measured.sigma for _, _, measured in rounds_of(transcript)]
-    noisiest = gaussian_scale((1 - SELECTION) * CHEAPEST * float(opened().rho), opened().terms)
+    noisiest = gaussian_scale((1 - SELECTION) * 0.004 * float(opened().rho), opened().terms)
     for one, other in pairwise(sigmas[:-2]):
         assert math.isclose(other, min(one * math.sqrt(2), noisiest), rel_tol=1e-5)
-    assert len(sigmas) > 900
+    assert 220 < len(sigmas) < 230
 
 
 @pytest.mark.parametrize("seed", range(5))

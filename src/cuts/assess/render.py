@@ -76,7 +76,7 @@ def _fact(fact: Fact) -> str:
 
 
 def _effects(verdicts: Sequence[Verdict]) -> str:
-    """A line a learner: the measure on the real rows, how sure these make it, and how often the learner is right."""
+    """A line a learner: the measure on the rows it was tried on, how sure these make it, and how often the learner is right."""
     told = [(verdict, tried) for verdict in verdicts if verdict.effect is not None for tried in verdict.effect.panel]
     cells = [
         [
@@ -91,7 +91,9 @@ def _effects(verdicts: Sequence[Verdict]) -> str:
     ]
     if not cells:
         return ""
-    heads = ["line", "learner trained on the table", "on real rows", "of rows drawn again", "accuracy", ""]
+    private = any(verdict.level is Level.PRIVACY for verdict in verdicts)
+    tried_on = "on rows of the private model" if private else "on real rows"
+    heads = ["line", "learner trained on the table", tried_on, "of rows drawn again", "accuracy", ""]
     return align(heads, cells, right=[0, 2, 4])
 
 

@@ -14,7 +14,7 @@ import typer
 
 from cuts import __version__
 from cuts import pipeline as pipeline  # the steps behind the commands, for who replaces one
-from cuts.cli import evaluate, program, synthesis, tables, tune
+from cuts.cli import evaluate, ledger, program, synthesis, tables, tune
 from cuts.cli.shared import print_json, wants_json
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError
@@ -30,6 +30,7 @@ app = typer.Typer(
 )
 for _commands in (synthesis.app, tune.app, program.app, evaluate.app, tables.app):
     app.add_typer(_commands)
+app.add_typer(ledger.app, name="ledger")
 
 
 def main() -> None:

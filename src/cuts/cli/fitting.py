@@ -17,6 +17,9 @@ from cuts.count.sources import FileRows, spread_sample
 from cuts.data.exchange.files import FileForm
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.lang.binder import bind
+from cuts.lang.placeholders import fill
+from cuts.lang.spec import Spec
 from cuts.lang.syntax import Program
 from cuts.privacy.book import Book, default_book
 from cuts.privacy.reading import PrivateFile
@@ -27,7 +30,6 @@ from cuts.text.files import unwritable
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
     from cuts.model.store import Model
     from cuts.privacy.transcript import Transcript
-    from cuts.private import Made
 
 _FASTER = "nothing was written; `--preview` fits faster"
 _SPENT = "nothing was written; what the core had read by then stays charged in the ledger"
@@ -72,9 +74,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A model; how the real file looked and a sample of it, or, of a private program, rows of the free model."""
+    """A model of a program; how the real file looked and a sample of it, or rows of the free private model."""
 
     model: Model
+    spec: Spec
     form: FileForm | None = None
     real: Table | None = None
     reference: Table | None = None
@@ -129,7 +132,7 @@ def _fit(program: Program, asked: Asked) -> Fitted:
             draw=asked.draw,
             watch=watch,
         )
-    return Fitted(model, rows.form, spread_sample(rows))
+    return Fitted(model, _spec(program, model, asked), rows.form, spread_sample(rows))
 
 
 def _fit_private(program: Program, asked: Asked) -> Fitted:
@@ -157,7 +160,7 @@ def _fit_private(program: Program, asked: Asked) -> Fitted:
         )
     if not asked.quiet:
         say(_told(account.data, book))
-    return _made(made)
+    return Fitted(made.model, _spec(program, made.model, asked), reference=made.reference)
 
 
 def _from_transcript(program: Program, asked: Asked) -> Fitted:
@@ -180,11 +183,12 @@ def _from_transcript(program: Program, asked: Asked) -> Fitted:
             draw=asked.draw,
             watch=watch,
         )
-    return _made(made)
+    return Fitted(made.model, _spec(program, made.model, asked), reference=made.reference)
 
 
-def _made(made: Made) -> Fitted:
-    return Fitted(made.model, reference=made.reference)
+def _spec(program: Program, model: Model, asked: Asked) -> Spec:
+    """The program as it was written, bound to what was learned."""
+    return bind(fill(program, asked.values), model.codec.schema)
 
 
 def _told(data: str, book: Book) -> str:

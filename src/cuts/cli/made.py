@@ -10,6 +10,7 @@ from cuts.assess import render as verdicts
 from cuts.assess.render import plain
 from cuts.assess.verify import Verdict, holds
 from cuts.lang.printer import short
+from cuts.privacy.transcript import promise
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.text.files import write_text
@@ -42,7 +43,8 @@ def as_text(made: Made) -> str:
             [str(r.line), *map(_percent, (r.real, r.real_applicable, r.before, r.before_applicable))]
             for r in facts.rules
         ]
-        heads = ["rule", "real rows", "where it applies", "free model", "where it applies"]
+        known = "real rows" if made.model.transcript is None else "rows of it"  # of the private model
+        heads = ["rule", known, "where it applies", "free model", "where it applies"]
         parts.append(f"Before the rules were put in place they held in\n{align(heads, cells, right=range(5))}")
     if facts.moved:
         parts.append(f"Repair moved {facts.moved:.2f} cells of a row on average.")
@@ -75,15 +77,26 @@ def write_report(path: Path, made: Made) -> None:
 def fit_facts(model: Model) -> dict[str, Any]:
     """How a model was made, as JSON values."""
     facts = {**asdict(model.facts), "components": model.mixture.components, "backbone": model.config.backbone}
-    return {"fit": plain(facts)}
+    told: dict[str, Any] = {"fit": plain(facts)}
+    if model.transcript is not None:
+        ledger = model.transcript.ledger
+        spent = {"rho": str(ledger.spent), "epsilon": ledger.epsilon_spent, "delta": ledger.terms.delta}
+        told["privacy"] = {"promise": promise(model.transcript), "spent": spent}
+    return told
 
 
 def summary(model: Model) -> str:
     """How a model was made, in a line."""
-    facts = model.facts
+    facts, components = model.facts, counted(model.mixture.components, "component")
+    if model.transcript is not None:
+        tables, terms = counted(len(model.transcript.measurements), "noisy table"), model.transcript.ledger.terms
+        return (
+            f"{components} fitted to {tables} of about {counted(facts.rows, 'row')} "
+            f"in {counted(facts.steps, 'step')}, private with epsilon {terms.epsilon:g}, delta {terms.delta:g}"
+        )
     return (
-        f"{counted(model.mixture.components, 'component')} fitted to {counted(facts.rows, 'row')} "
-        f"in {counted(facts.steps, 'step')}, error {facts.error:.4f}"
+        f"{components} fitted to {counted(facts.rows, 'row')} in {counted(facts.steps, 'step')}, "
+        f"error {facts.error:.4f}"
     )
 
 

@@ -109,7 +109,7 @@ def run(
     table = Table(pa.concat_tables(kept))
     with stoppable("the verdicts were given", f"the table was written; `cuts verify {program} {target}` gives them"):
         outcome = verify(
-            sampling.spec_of(model),
+            fitted.spec,
             table,
             real=fitted.real,
             reference=fitted.reference,

@@ -18,6 +18,7 @@ from cuts.assess.render import plain
 from cuts.assess.tuned import Outcome, Point, Tuning, Utility
 from cuts.cli import frontier as traced
 from cuts.cli import options
+from cuts.cli.fitting import read_transcript
 from cuts.cli.progress import watching
 from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.cli.synthesis import PREVIEW_STEPS, ConfigOption, LabelOption, PreviewOption, QuietOption, SeedOption
@@ -73,6 +74,7 @@ def tune(
     delimiter: options.DelimiterOption = None,
     quote: options.QuoteOption = None,
     encoding: options.EncodingOption = None,
+    from_transcript: options.TranscriptOption = None,
     format: options.FormatOption = options.Format.text,
 ) -> None:
     """Try values for the placeholders of a program, such as its weights, on rows held out.
@@ -84,12 +86,17 @@ def tune(
     _check_asked(grid, frontier, points, output)
     known, wanted = values(set_), _grid(grid or [], set_)
     asked = pipeline.read_program(program)
-    pipeline.check_not_private(asked)
-    choices = tuning.choose(asked, wanted, known)
     settings = read_config(config) if config is not None else Config()
     settings = replace(settings, steps=PREVIEW_STEPS) if preview else settings
-    rows = pipeline.find_rows(asked, data, delimiter=delimiter, quote=quote, encoding=encoding)
-    columns = pipeline.schema_of(asked, rows, schema=schema, label=label)
+    if from_transcript is None:
+        pipeline.check_not_private(asked)
+    choices = tuning.choose(pipeline.without_privacy(asked), wanted, known)
+    if from_transcript is None:
+        rows = pipeline.find_rows(asked, data, delimiter=delimiter, quote=quote, encoding=encoding)
+        columns = pipeline.schema_of(asked, rows, schema=schema, label=label)
+    else:
+        asked = pipeline.without_privacy(asked)
+        columns, rows = _drawn(from_transcript, settings, seed, quiet)
     warnings = tuning.check(choices, columns)
     if warnings and not quiet:
         say(diagnostics.as_text(warnings, asked.source))
@@ -101,12 +108,23 @@ def tune(
     with stoppable("all values were tried", _FASTER), watching(quiet) as watch:
         found = tuning.tune(asked, columns, rows, wanted, **shared, watch=watch)
     given = {"data": data, "schema": schema, "label": label, "config": config, "seed": seed or None}
-    given |= {"delimiter": delimiter, "quote": quote, "encoding": encoding}
+    given |= {"delimiter": delimiter, "quote": quote, "encoding": encoding, "from-transcript": from_transcript}
     command = None if found.best is None else _command(program, {**known, **found.best.values}, given)
     if format is options.Format.json:
         print_json(_as_data(found, command))
     else:
         print(_as_text(found, command))
+
+
+def _drawn(transcript: Path, settings: Config, seed: int, quiet: bool) -> tuple[Schema, Rows]:
+    """Rows of the private model of a transcript, and their schema: what tuning may look at."""
+    from cuts import private
+    from cuts.count.sources import rows_of
+
+    with stoppable("the private model was fitted", _FASTER), watching(quiet) as watch:
+        free = private.fit_free(read_transcript(transcript), settings, seed=seed, watch=watch)
+        drawn = private.draw_free(free)
+    return free.codec.schema, rows_of(drawn)
 
 
 def _trace(

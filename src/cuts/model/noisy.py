@@ -1,8 +1,9 @@
-"""A mixture fitted to noisy tables: the Gaussian likelihood of what was measured, and a little entropy.
+"""A mixture fitted to noisy tables: the Gaussian likelihood of what was measured, and a prior that columns are alike.
 
-Every cell counts by how exact it is, and negative cells stay negative: the fit is what denoises. The mixture is over
-groups of bins, the ones tables were measured in; inside a group the bins follow the column's own table. All here is a
-function of a transcript and a seed; the rows are not needed.
+Every cell counts by how exact it is, and negative cells stay negative: the fit is what denoises. The prior counts how
+far the components are from the columns' own distributions, so what the tables do not tell stays independent. The
+mixture is over groups of bins, the ones tables were measured in; inside a group the bins follow the column's own table.
+All here is a function of a transcript and a seed; the rows are not needed.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from cuts.model.mixture import Mixture, marginal, split
 from cuts.privacy.query import Owners, Query
 from cuts.privacy.transcript import Measurement, Transcript, count_estimate
 
-COMPONENTS = 500
+ROUND_COMPONENTS, COMPONENTS = 200, 500  # while tables are measured, in the end
 SPREAD = 0.5  # of the logits at the start
 RATE = 0.05  # of the table backbone
 FIRST_STEPS, ROUND_STEPS = 200, 50  # in the loop
-LOOP_ENTROPY, LAST_ENTROPY = 0.005, 0.01
+ROUND_PRIOR, PRIOR = 0.01, 0.015  # strength, times the rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,29 +81,35 @@ class _Misfit(torch.autograd.Function):
 
 
 class NoisyObjective:
-    """The loss of a mixture against measurements: their negative log-likelihood, with entropy as a prior."""
+    """The loss of a mixture against measurements: their negative log-likelihood and that of the prior.
+
+    The prior of a column is `prior * rows * sum_k w_k KL(P[k] || own distribution)`; one column may be spared it.
+    """
 
     def __init__(
         self,
         measurements: Sequence[Measurement],
         groups: Mapping[str, Owners],
         *,
-        entropy: float,
+        prior: float,
         spared: str | None = None,
         device: str = "cpu",
     ) -> None:
         self._rows = max(1.0, count_estimate(measurements))
         self._targets = _targets(measurements, groups, self._rows, device)
-        self._entropy, self._spared = entropy, spared
+        self._prior = prior * self._rows
+        self._logs = {
+            name: torch.as_tensor(own, dtype=torch.float32, device=device).log()
+            for name, own in own_shares(measurements, groups).items()
+            if name != spared
+        }
         self._cells = sum(target.shares.numel() for target in self._targets)
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss, and how far the tables are off beside the noise: about 1 when all that is left is noise."""
         misfit: Tensor = _Misfit.apply(self._targets, mix.columns, mix.w, *mix.P)  # type: ignore[no-untyped-call]
-        loss, entropy = misfit, self._entropy * self._rows
-        for name, p in zip(mix.columns, mix.P, strict=True):
-            if name != self._spared:
-                loss = loss + entropy * (mix.w * (p * p.clamp_min(1e-30).log()).sum(1)).sum()
+        apart = sum((mix[name] * (mix[name].clamp_min(1e-30).log() - own)).sum(1) for name, own in self._logs.items())
+        loss = misfit + self._prior * (mix.w * apart).sum()
         return loss, (2.0 * misfit.detach() / self._cells).sqrt()
 
 
@@ -131,8 +138,9 @@ class NoisyLearner:
     ) -> Guess:
         """A model of the measurements, going on from an earlier one."""
         device = find_device(self.config.device)
-        backbone = _start(measurements, groups, self.config, self.seed) if before is None else before.backbone
-        objective = NoisyObjective(measurements, groups, entropy=LOOP_ENTROPY, device=device)
+        components = min(ROUND_COMPONENTS, self.config.components or COMPONENTS)
+        backbone = before.backbone if before else _start(measurements, groups, components, self.config, self.seed)
+        objective = NoisyObjective(measurements, groups, prior=ROUND_PRIOR, device=device)
         with use_threads(find_threads(self.config.threads, 0)):
             descend(backbone, objective, FIRST_STEPS if before is None else ROUND_STEPS, _rate(self.config, backbone))
             return Guess(backbone, backbone.settle())
@@ -150,10 +158,8 @@ def fit_noisy(
     began = process_time()
     measured, groups = transcript.measurements, groups_of(transcript)
     with use_threads(find_threads(config.threads, 0)):
-        backbone = _start(measured, groups, config, seed + 1)
-        objective = NoisyObjective(
-            measured, groups, entropy=LAST_ENTROPY, spared=label, device=find_device(config.device)
-        )
+        backbone = _start(measured, groups, config.components or COMPONENTS, config, seed + 1)
+        objective = NoisyObjective(measured, groups, prior=PRIOR, spared=label, device=find_device(config.device))
         error = descend(backbone, objective, config.steps, _rate(config, backbone), cosine=True, seen=seen)
         mixture = split(backbone.settle(), _inside(measured, groups))
         return Fitted(mixture, error, config.steps, process_time() - began)
@@ -192,11 +198,17 @@ def groups_of(transcript: Transcript) -> dict[str, Owners]:
     return found
 
 
-def _start(measurements: Sequence[Measurement], groups: Mapping[str, Owners], config: Config, seed: int) -> Backbone:
-    """A fresh backbone at the columns' own tables."""
-    shares = {name: _to_groups(own, groups[name]) for name, own in _singles(measurements).items()}
+def own_shares(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Floats]:
+    """Each column's own distribution over its groups."""
+    return {name: _to_groups(own, groups[name]) for name, own in _singles(measurements).items()}
+
+
+def _start(
+    measurements: Sequence[Measurement], groups: Mapping[str, Owners], components: int, config: Config, seed: int
+) -> Backbone:
+    """A fresh backbone at the columns' own distributions."""
+    shares = own_shares(measurements, groups)
     one_way = {name: torch.as_tensor(share, dtype=torch.float32) for name, share in shares.items()}
-    components = config.components or COMPONENTS
     device = find_device(config.device)
     return make_backbone(Start(one_way, components, config.smoothing or 0.0, seed, device, config, spread=SPREAD))
 
@@ -212,7 +224,7 @@ def _singles(measurements: Sequence[Measurement]) -> dict[str, Floats]:
     for query, (values, _) in merged.items():
         if len(query.owners[0]) == query.cells:
             known = _nearest(values, max(float(values.sum()), 1.0))
-            found[query.clique[0]] = (known + 1e-4 * known.mean()) / (1.0001 * known.sum())
+            found[query.clique[0]] = np.maximum(known, 1.0) / np.maximum(known, 1.0).sum()
     return found
 
 

@@ -29,6 +29,8 @@ SINGLES = 0.08  # share of the budget for the tables of single columns
 SELECTION = 0.1  # share of a round's cost for choosing its table
 ROUNDS = 100  # planned when they begin
 DEAREST, CHEAPEST = 0.05, 0.001  # what a round may cost, as shares of the budget
+PENALTY = 0.5  # of the error a measurement is expected to have, that its score loses
+TELLING = 0.5  # of that error: what a table must move the model by to be worth its noise
 RARE = 2.0  # times the noise: bins below are grouped
 NOISE = math.sqrt(2 / math.pi)  # expected size of a Gaussian of scale 1
 
@@ -160,7 +162,7 @@ class _Release(Generic[_Model]):
                 queries[place],
                 np.rint(GRID * rows * model.shares(queries[place])).astype(np.int64),
                 self.workload.weight(queries[place].clique),
-                round(GRID * noise[place]),
+                round(GRID * PENALTY * noise[place]),
             )
             for place in useful
         ]
@@ -179,4 +181,4 @@ class _Release(Generic[_Model]):
 def _annealing(model: Estimate, before: Estimate, query: Query, sigma: float, rows: float) -> float:
     """How the noise should change: down where a measurement told the model little it could still learn, else up."""
     moved = rows * float(np.abs(model.shares(query) - before.shares(query)).sum())
-    return min(max(moved / (NOISE * sigma * query.cells), 1 / math.sqrt(2)), math.sqrt(2))
+    return min(max(moved / (TELLING * NOISE * sigma * query.cells), 1 / math.sqrt(2)), math.sqrt(2))

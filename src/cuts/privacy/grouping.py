@@ -1,7 +1,7 @@
 """Bins too rare to be told apart through the noise, put into groups; tables of several columns count groups.
 
 Groups follow from the noisy one-way tables alone. A bin that holds less than what can be told is rare: rare categories
-of a column share a group, bins of a number join their neighbours until a group is large enough.
+of a column share a group, rare bins of a number join rare neighbours until a group is large enough.
 """
 
 from __future__ import annotations
@@ -34,18 +34,16 @@ def _apart(counts: list[int], least: float) -> Owners:
 
 
 def _joined(counts: list[int], least: float) -> Owners:
-    """Neighbours joined from the left until a group holds enough; what is left at the end joins the last group.
+    """Frequent bins alone, rare neighbours joined until a group of them holds enough.
 
-    >>> _joined([20, 3, 8, 1, 2], 10)
-    (0, 1, 1, 1, 1)
+    >>> _joined([20, 3, 8, 1, 2, 30], 10)
+    (0, 1, 1, 2, 2, 3)
     """
     owners: list[int] = []
-    group, held = 0, 0.0
+    group, held = -1, least  # of the last group: its number, and what it holds
     for count in counts:
-        if owners and held >= least:
-            group, held = group + 1, 0.0
+        if count >= least or held >= least:
+            group, held = group + 1, 0
         owners.append(group)
         held += count
-    if held < least and group > 0:
-        owners = [group - 1 if owner == group else owner for owner in owners]
     return tuple(owners)

@@ -96,18 +96,6 @@ class Ledger:
         return epsilon_of(self.spent, self.terms.delta - self.delta_spent)
 
 
-def promise(ledger: Ledger, schema_hash: str) -> str:
-    """What is promised, in a sentence for people to sign."""
-    terms = ledger.terms
-    apart = "the presence of" if terms.relation == "add/remove" else "the values of"
-    return (
-        f"For two tables that differ in {apart} {terms.unit}, the joint distribution of the transcript, the model, "
-        f"every sample, every model made from it and every log satisfies rho-zCDP with rho = {float(ledger.rho):.6g}, "
-        f"hence ({terms.epsilon:g}, {terms.delta:g})-differential privacy; relation: {terms.relation}; "
-        f"schema taken as public (sha256 {schema_hash[:16]})."
-    )
-
-
 def budget_spent() -> Diagnostic:
     """A read that the budget does not cover."""
     return Diagnostic(

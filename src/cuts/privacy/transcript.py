@@ -17,6 +17,7 @@ import numpy as np
 from cuts.count.cover import Clique
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
+from cuts.data.schema import fingerprint
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.core import Candidate
 from cuts.privacy.ledger import Event, Ledger
@@ -70,6 +71,19 @@ def count_estimate(measurements: Sequence[Measurement]) -> float:
     exact = np.array([1.0 / (each.query.cells * each.sigma**2) for each in measurements])
     totals: Floats = np.array([float(each.values.sum()) for each in measurements])
     return float((exact * totals).sum() / exact.sum())
+
+
+def promise(transcript: Transcript) -> str:
+    """What is promised, in a sentence for people to sign."""
+    terms, schema = transcript.ledger.terms, transcript.codec.schema
+    apart = "the presence of" if terms.relation == "add/remove" else "the values of"
+    known = "taken as public" if schema.provenance == "declared" else "found privately"
+    return (
+        f"For two tables that differ in {apart} {terms.unit}, the joint distribution of the transcript, the model, "
+        f"every sample, every model made from it and every log satisfies ({terms.epsilon:g}, {terms.delta:g})-"
+        f"differential privacy, by rho-zCDP with rho = {float(transcript.ledger.rho):.6g}; relation {terms.relation}; "
+        f"schema {known} (sha256 {fingerprint(schema)[:16]})."
+    )
 
 
 class Replay:

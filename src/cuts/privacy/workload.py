@@ -11,6 +11,7 @@ from cuts.count.cover import Clique
 from cuts.count.workload import choose_workload
 
 MOST_CANDIDATES = 5_000
+LABEL_WEIGHT = 3  # of a triple with the label
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Workload:
 
 
 def make_workload(
-    sizes: Mapping[str, int], label: str | None, groups: Mapping[str, int], *, label_weight: int = 1
+    sizes: Mapping[str, int], label: str | None, groups: Mapping[str, int], *, label_weight: int = LABEL_WEIGHT
 ) -> Workload:
     """All sets of up to three columns, or as many as can be counted; all triples count, those with the label more."""
     coarse = {name: min(size, groups.get(name, size)) for name, size in sizes.items()}

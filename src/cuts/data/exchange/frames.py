@@ -81,6 +81,17 @@ def give(table: Table, form: FrameForm) -> Any:
             return _give_polars(table, form).lazy()
 
 
+def form_like(frame: Any, table: Table) -> FrameForm:
+    """How a table looks as a frame of another one's library; nothing else of that frame is looked at."""
+    if dependencies.is_pandas_dataframe(frame):
+        return take(table.arrow.to_pandas())[1]
+    polars = dependencies.is_polars_dataframe(frame), dependencies.is_polars_lazyframe(frame)
+    if not any(polars):
+        return take(table.arrow)[1]
+    made = import_module("polars").from_arrow(table.arrow)
+    return take(made.lazy() if polars[1] else made)[1]
+
+
 # --- Arrow
 
 
