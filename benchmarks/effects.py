@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from harness import Clock, alone, say, show, write_json
-from paper_tables import SETTINGS, PaperTable, Setting, load_table, predict, predict_gaps
+from paper_tables import SETTINGS, Setting, load_table, predict, predict_gaps
 from table_statistics import CORRELATION, off
 
 from cuts import sampling, synthesis
@@ -111,7 +111,7 @@ def measure(
     found = []
     for seed in range(fits):
         real = load_table(data, table, setting)
-        real = quarter(real, seed) if held_out else real
+        real = real.held_out(seed) if held_out else real
         clock = Clock()
         with clock.running():
             model = synthesis.fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
@@ -141,14 +141,6 @@ def measure(
                 }
             )
     return found
-
-
-def quarter(real: PaperTable, seed: int) -> PaperTable:
-    """Three quarters of the train rows to fit to, the rest to try on."""
-    order = np.random.default_rng(100 + seed).permutation(real.train.rows)
-    cut = real.train.rows * 3 // 4
-    parts = [Table(real.train.arrow.take(pa.array(some))) for some in (order[:cut], order[cut:])]
-    return replace(real, train=parts[0], test=parts[1])
 
 
 def program_of(table: str, name: str) -> str:

@@ -9,7 +9,7 @@ predicts, and the total variation of three-way marginals over 32 even bins, divi
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -61,6 +61,14 @@ class PaperTable:
     def sample(self, table: Table, role: Role) -> Sample:
         """The rows of a table as arrays."""
         return read_sample(table, self.schema, role)
+
+    def held_out(self, seed: int) -> PaperTable:
+        """Three quarters of the train rows to fit to, the rest to try on, in the same bins."""
+        order = np.random.default_rng(100 + seed).permutation(self.train.rows)
+        parts = [Table(self.train.arrow.take(pa.array(some))) for some in np.split(order, [self.train.rows * 3 // 4])]
+        made = replace(self, train=parts[0], test=parts[1])
+        made.__dict__["grid"] = self.grid  # instead of one over the range of fewer rows
+        return made
 
     @cached_property
     def known(self) -> Sample:

@@ -21,9 +21,11 @@ from cuts.privacy.adaptive import (
     CHEAPEST,
     DEAREST,
     NOISE,
+    PENALTY,
     RARE,
     ROUNDS,
     SELECTION,
+    TELLING,
     Round,
     gaussian_scale,
     gumbel_scale,
@@ -121,13 +123,17 @@ def test_tables_whose_noise_would_hide_all_rows_are_not_offered(rows: int) -> No
 def test_a_candidate_tells_what_the_model_expects_and_what_noise_would_add() -> None:
     transcript, curator = released()
     for (before, _, measured), heard in zip(rounds_of(transcript), curator.heard, strict=True):
-        groups = {name: owner for each in heard.candidates for name, owner in zip(each.query.clique, each.query.owners)}
+        groups = {
+            name: owner
+            for each in heard.candidates
+            for name, owner in zip(each.query.clique, each.query.owners, strict=True)
+        }
         model, rows = independent(before, groups, None), max(1.0, count_estimate(before))
         for each in heard.candidates:
             assert_array_equal(each.expected, np.rint(GRID * rows * model.shares(each.query)))
             assert each.expected.dtype == np.int64
             assert each.weight == workload_of(PEOPLE).weight(each.query.clique) == 3 * len(each.query.clique)
-            assert each.penalty == round(GRID * NOISE * measured.sigma * each.query.cells)
+            assert each.penalty == round(GRID * PENALTY * NOISE * measured.sigma * each.query.cells)
 
 
 @pytest.mark.parametrize("terms", [{}, {"rows_each": 3}, {"relation": "replace"}])
@@ -169,7 +175,9 @@ class Leaping:
 def test_noise_falls_by_root_two_while_the_model_learns_nothing_until_rounds_are_as_dear_as_may_be() -> None:
     transcript, _ = released(learner=uniform)
     sigmas = [measured.sigma for _, _, measured in rounds_of(transcript)]
-    first, dearest = (gaussian_scale((1 - SELECTION) * share * float(opened().rho), opened().terms) for share in (0.0092, DEAREST))
+    first, dearest = (
+        gaussian_scale((1 - SELECTION) * share * float(opened().rho), opened().terms) for share in (0.0092, DEAREST)
+    )
     assert math.isclose(sigmas[0], first, rel_tol=1e-5)
     for one, other in pairwise(sigmas[:-2]):
         assert math.isclose(other, max(one / math.sqrt(2), dearest), rel_tol=1e-5)
@@ -192,12 +200,16 @@ def test_noise_rises_by_root_two_while_the_model_is_far_off_until_rounds_are_as_
 def test_noise_changes_as_the_paper_says_between_those_bounds(seed: int) -> None:
     transcript, _ = released(3_000, seed=seed)
     steps = rounds_of(transcript)
-    groups = {name: owner for each in transcript.measurements for name, owner in zip(each.query.clique, each.query.owners)}
+    groups = {
+        name: owner
+        for each in transcript.measurements
+        for name, owner in zip(each.query.clique, each.query.owners, strict=True)
+    }
     budget = float(opened().left)
     for (before, _, measured), (after, _, following) in list(pairwise(steps))[:-2]:
         rows = max(1.0, count_estimate(after))
         was, became = (independent(each, groups, None).shares(measured.query) for each in (before, after))
-        xi = rows * np.abs(became - was).sum() / (NOISE * measured.sigma * measured.query.cells)
+        xi = rows * np.abs(became - was).sum() / (TELLING * NOISE * measured.sigma * measured.query.cells)
         wanted = measured.sigma * min(max(xi, math.sqrt(0.5)), math.sqrt(2))
         low, high = (math.sqrt(1 / (2 * (1 - SELECTION) * share * budget)) for share in (DEAREST, CHEAPEST))
         assert math.isclose(following.sigma, min(max(wanted, low), high), rel_tol=1e-5)

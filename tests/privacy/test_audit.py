@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 from cuts.data.codec import Codes
 from cuts.privacy.adaptive import release
@@ -28,7 +27,7 @@ def check_power(found: Audit) -> None:
     assert found.canary.mu + 4.75 * found.canary.error >= 0.8 * found.bound, f"the audit lost its power: {found}"
 
 
-def test_the_core_tells_no_more_of_a_row_than_was_promised(record_property: pytest.FixtureRequest) -> None:
+def test_the_core_tells_no_more_of_a_row_than_was_promised() -> None:
     found = audit(run, open_core, 600, opened(1.0, 0.01))
     print(f"core, 600 releases a side: {found}")
     check_audit(found)

@@ -33,8 +33,18 @@ from cuts.private import Account, Made, fit_private, fit_transcript
 from cuts.sampling import sample_blocks
 from cuts.shaping import Watch
 from privacy.checks import check_blind
-from privacy.people import MIXED, PEOPLE, counts_of, draw_people, independent, open_core, open_twin, opened, uniform
-from privacy.people import workload_of
+from privacy.people import (
+    MIXED,
+    PEOPLE,
+    counts_of,
+    draw_people,
+    independent,
+    open_core,
+    open_twin,
+    opened,
+    uniform,
+    workload_of,
+)
 
 SMALL = Config(components=12, steps=60, threads=1)
 PROGRAM = parse(
@@ -168,7 +178,7 @@ class Raising(PrivateFrame):
 def test_rows_are_not_read_when_the_book_refuses(folder: Path) -> None:
     rows = Raising(decode(draw_people(1, 4, MIXED), MIXED, seed=0))
     account = Account(Book(folder / "capped.jsonl"), "mixed", most_epsilon=0.5)
-    with pytest.raises(cuts.text.diagnostic.CutsError, match="more than 0.5"):
+    with pytest.raises(cuts.text.diagnostic.CutsError, match=r"more than 0\.5"):
         fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL)
 
 
@@ -285,7 +295,10 @@ def test_only_the_core_opens_secrets() -> None:
 def test_only_the_core_encodes_private_rows() -> None:
     users = {path for path, tree in trees() if "cuts.privacy.coding.encode_cells" in imports(tree)}
     assert users == {"privacy/core.py"}
-    assert {path for path, tree in trees() if "encode_cells" in mentions(tree)} <= {"privacy/core.py", "privacy/coding.py"}
+    assert {path for path, tree in trees() if "encode_cells" in mentions(tree)} <= {
+        "privacy/core.py",
+        "privacy/coding.py",
+    }
 
 
 def test_only_the_core_reads_blocks_of_private_rows() -> None:
@@ -303,7 +316,9 @@ def test_only_the_core_counts_private_rows_and_it_keeps_them_secret() -> None:
     counting = {"cuts.privacy.core.count_rows", "cuts.privacy.core.count_values"}
     assert {path for path, tree in trees() if counting & imports(tree)} <= {"private.py", "privacy/domain.py"}
     core = next(tree for path, tree in trees() if path == "privacy/core.py")
-    returned = {node.name: ast.unparse(node.returns) for node in core.body if isinstance(node, ast.FunctionDef) and node.returns}
+    returned = {
+        node.name: ast.unparse(node.returns) for node in core.body if isinstance(node, ast.FunctionDef) and node.returns
+    }
     assert "Secret[" in returned["count_rows"]
 
 
@@ -334,7 +349,11 @@ def test_the_private_part_does_not_print_or_log() -> None:
     for path, tree in trees():
         if path.startswith("privacy/"):
             assert not {"logging", "warnings", "traceback"} & imports(tree), path
-            called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+            called = {
+                node.func.id
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            }
             assert "print" not in called, path
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ for child in children:
     assert os.waitpid(child, 0)[1] == 0
 os._exit(0)
 """
-    environment = {"PYTHONPATH": "tests", "OMP_NUM_THREADS": "1"}
+    environment = {"PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     lines = [np.array(line.split(), dtype=np.int64) for line in told.stdout.splitlines()]
     assert [len(line) for line in lines] == [1_000] * 3

@@ -183,7 +183,13 @@ def damages(draw: st.DrawFn) -> dict[str, Any]:
             del place[step]
         else:
             place[step] = draw(
-                st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.just([]) | st.just({})
+                st.none()
+                | st.booleans()
+                | st.integers()
+                | st.floats()
+                | st.text(max_size=4)
+                | st.just([])
+                | st.just({})
             )
         return data
 

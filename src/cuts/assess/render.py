@@ -9,6 +9,7 @@ from typing import Any
 
 from cuts.assess.verify import Fact, Rows, Verdict
 from cuts.lang.printer import number, short
+from cuts.lang.spec import Level
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
@@ -76,7 +77,7 @@ def _fact(fact: Fact) -> str:
 
 
 def _effects(verdicts: Sequence[Verdict]) -> str:
-    """A line a learner: the measure on the rows it was tried on, how sure these make it, and how often the learner is right."""
+    """A line a learner: the measure on the rows it was tried on, how sure these make it, how often it is right."""
     told = [(verdict, tried) for verdict in verdicts if verdict.effect is not None for tried in verdict.effect.panel]
     cells = [
         [

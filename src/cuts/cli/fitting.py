@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from errno import EISDIR
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cuts import pipeline
 from cuts.cli.progress import watching
@@ -25,7 +26,7 @@ from cuts.privacy.book import Book, default_book
 from cuts.privacy.reading import PrivateFile
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
-from cuts.text.files import unwritable
+from cuts.text.files import unwritable, write_text
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
     from cuts.model.store import Model
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # torch is loaded by the commands that need it
 
 _FASTER = "nothing was written; `--preview` fits faster"
 _SPENT = "nothing was written; what the core had read by then stays charged in the ledger"
+_KEPT = "no model was written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,21 +148,30 @@ def _fit_private(program: Program, asked: Asked) -> Fitted:
     account = private.Account(book, release.data_id or schema.name, release.most_epsilon)
     if schema.provenance != "inferred":  # else its names and values are known once they were found
         check_program(program, schema, asked.values, quiet=asked.quiet)
-    with stoppable("the fit was finished", _SPENT), watching(asked.quiet) as watch:
-        made = private.fit_private(
-            program,
-            schema,
-            rows,
-            account,
-            config=asked.config,
-            seed=asked.seed,
-            values=asked.values,
-            draw=asked.draw,
-            watch=watch,
-        )
+    options: dict[str, Any] = {"config": asked.config, "seed": asked.seed, "values": asked.values}
+    with stoppable("the rows were measured", _SPENT), watching(asked.quiet) as watch:
+        transcript = private.measure(program, schema, rows, account, **options, watch=watch)
     if not asked.quiet:
         say(_told(account.data, book))
+    with _kept(transcript, asked), stoppable("the fit was finished", _KEPT), watching(asked.quiet) as watch:
+        made = private.fit_transcript(program, transcript, **options, draw=asked.draw, watch=watch)
     return Fitted(made.model, _spec(program, made.model, asked), reference=made.reference)
+
+
+@contextmanager
+def _kept(transcript: Transcript, asked: Asked) -> Iterator[None]:
+    """Work on what was paid for; if it fails, the transcript is written beside what was to be written."""
+    from cuts.privacy.transcript import render
+
+    try:
+        yield
+    except BaseException:
+        place = (
+            next(path for path in asked.written if path is not None).parent / f"{asked.program.stem}_transcript.json"
+        )
+        write_text(place, render(transcript))
+        say(f"what was released is kept: `--from-transcript {place}` goes on from there at no further cost")
+        raise
 
 
 def _from_transcript(program: Program, asked: Asked) -> Fitted:
@@ -173,16 +184,9 @@ def _from_transcript(program: Program, asked: Asked) -> Fitted:
         raise usage_error("bad-setting", "with `--from-transcript` no rows are read", help)
     transcript = read_transcript(asked.release.transcript)
     check_program(program, transcript.codec.schema, asked.values, quiet=asked.quiet)
+    options: dict[str, Any] = {"config": asked.config, "seed": asked.seed, "values": asked.values}
     with stoppable("the fit was finished", _FASTER), watching(asked.quiet) as watch:
-        made = private.fit_transcript(
-            program,
-            transcript,
-            config=asked.config,
-            seed=asked.seed,
-            values=asked.values,
-            draw=asked.draw,
-            watch=watch,
-        )
+        made = private.fit_transcript(program, transcript, **options, draw=asked.draw, watch=watch)
     return Fitted(made.model, _spec(program, made.model, asked), reference=made.reference)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -25,10 +26,13 @@ from cuts.privacy.query import Owners, Query, fine
 from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estimate
 from cuts.privacy.workload import Workload
 
-SINGLES = 0.08  # share of the budget for the tables of single columns
+SINGLES = 0.08  # share of the budget for the tables of single columns,
+MORE_SINGLES = 2  # and how often it is spent again, as long as
+ROUGH = 0.05  # of the rows is what their noise comes to
 SELECTION = 0.1  # share of a round's cost for choosing its table
-ROUNDS = 100  # planned when they begin
-DEAREST, CHEAPEST = 0.05, 0.001  # what a round may cost, as shares of the budget
+ROUNDS = 100  # planned when they begin, but
+LOUD = 0.01  # of the rows is the most noise a cell should have
+DEAREST, CHEAPEST = 0.05, 0.004  # what a round may cost, as shares of the budget
 PENALTY = 0.5  # of the error a measurement is expected to have, that its score loses
 TELLING = 0.5  # of that error: what a table must move the model by to be worth its noise
 RARE = 2.0  # times the noise: bins below are grouped
@@ -107,7 +111,8 @@ class _Release(Generic[_Model]):
     def run(self) -> Transcript:
         self._measure_singles()
         model = self.learner(self.measured, self.groups, None)
-        wanted, number = self._left / ROUNDS, 0
+        quiet = 1.0 / (2.0 * (LOUD * self._rows) ** 2 * (1.0 - SELECTION))
+        wanted, number = max(self._left / ROUNDS, quiet), 0
         while (cost := self._next_cost(wanted)) > 0:
             number += 1
             query = self._selected(model, cost)
@@ -130,12 +135,17 @@ class _Release(Generic[_Model]):
         terms = self.curator.ledger.terms
         sigma = gaussian_scale(SINGLES * self.budget, terms, len(self.codec.columns))
         sizes = {bins.column.name: bins.size for bins in self.codec.columns}
-        for name in sizes:
-            self._measure(fine((name,), sizes), sigma)
-        for bins, measured in zip(self.codec.columns, self.measured, strict=True):
+        passes = 0
+        while passes == 0 or (passes <= MORE_SINGLES and NOISE * sigma * mean(sizes.values()) > ROUGH * math.sqrt(passes) * self._rows):
+            for name in sizes:
+                self._measure(fine((name,), sizes), sigma)
+            passes += 1
+        for place, bins in enumerate(self.codec.columns):
+            values = sum(each.values for each in self.measured[place :: len(sizes)]) / passes
+            noise = sigma / math.sqrt(passes)
             most = self.workload.groups.get(bins.column.name)
-            least = RARE * sigma if most is None else max(RARE * sigma, self._rows / most)
-            self.groups[bins.column.name] = merge_rare(measured.values, bins, least)
+            least = RARE * noise if most is None else max(RARE * noise, self._rows / most)
+            self.groups[bins.column.name] = merge_rare(values, bins, least)
 
     def _measure(self, query: Query, sigma: float) -> None:
         found = Measurement(query, sigma, self.curator.measure(query, sigma))
