@@ -87,16 +87,22 @@ def measure(
         clock = Clock()
         with clock.running():
             transcript = release(real, epsilon, seed)
+        fitting = Clock()
+        with fitting.running():
+            free = private.fit_free(transcript, Config(), seed=seed, watch=Watch())
         for title, command in programs.items():
             fit = Clock()
             with fit.running():
-                program = parse(f"SYNTHESIZE: {name}; {command} END;")
-                made = private.fit_transcript(program, transcript, seed=seed)
+                made = private.shape_free(parse(f"SYNTHESIZE: {name}; {command} END;"), free)
             for sample in range(samples):
                 blocks = sampling.sample_blocks(made.model, seed=sample)
                 table = Table(pa.concat_tables([block.arrow for block in blocks]))
                 facts = {"program": title, "seed": seed, "sample": sample, "tables": len(transcript.measurements)}
-                facts |= {"release_seconds": clock.seconds, "fit_seconds": fit.seconds, "rows": table.rows}
+                facts |= {
+                    "release_seconds": clock.seconds,
+                    "fit_seconds": fitting.seconds + fit.seconds,
+                    "rows": table.rows,
+                }
                 found.append({**facts, **figures(table, real)})
     return found
 

@@ -270,7 +270,7 @@ def test_a_private_program_is_refused_before_its_rows_are_read(folder: Path) -> 
     (folder / "p.cuts").write_text(WEIGHED.replace("END;", private))
     (folder / "people.csv").unlink()
     output, code = run(["cuts", "tune", "p.cuts", "--grid", "w=1,2"], folder)
-    assert (code, output.startswith("error[not-supported]")) == (5, True)
+    assert (code, output.startswith("error[reads-private-data]")) == (5, True)
 
 
 def test_ctrl_c_stops_all_folds_with_a_message(folder: Path) -> None:

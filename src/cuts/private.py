@@ -143,14 +143,18 @@ def fit_transcript(
     """The model of a transcript under a program, which need not be the one it was made for. No rows are read."""
     watch, config = watch or Watch(), config or Config()
     filled = fill(program, values or {})
-    free = fit_free(transcript, config, seed=seed, watch=watch)
-    spec = bind(filled, free.codec.schema)
-    if spec.privacy is not None and _terms(spec.privacy) != transcript.ledger.terms:
-        raise CutsError([other_terms(spec.privacy)], program.source)
+    _bound(filled, transcript)  # what is wrong with it is said before the fit
+    return shape_free(filled, fit_free(transcript, config, seed=seed, watch=watch), draw=draw, watch=watch)
+
+
+def shape_free(program: Program, free: Model, *, draw: int | None = None, watch: Watch | None = None) -> Made:
+    """A free private model as a program asks for it."""
+    assert free.transcript is not None
+    spec = _bound(program, free.transcript)
     finer = _without_cuts(free, spec)
-    learned = _learned(spec, free, finer.codec, filled)
+    learned = _learned(spec, free, finer.codec, program)
     model = replace(finer, program=learned.program)
-    return Made(shape_model(learned, model, draw, watch), learned.sample)
+    return Made(shape_model(learned, model, draw, watch or Watch()), learned.sample)
 
 
 def fit_free(transcript: Transcript, config: Config, *, seed: int, watch: Watch) -> Model:
@@ -202,6 +206,14 @@ def _check(program: Program, schema: Schema) -> None:
 def _opened(privacy: Privacy, for_domain: float) -> Ledger:
     """A ledger nothing was charged to yet; of delta a share is left to find the domain."""
     return Ledger(_terms(privacy), Fraction(rho_of(privacy.epsilon, privacy.delta * (1.0 - for_domain))))
+
+
+def _bound(program: Program, transcript: Transcript) -> Spec:
+    """The program over a transcript's schema; a `CutsError` if it promises something else."""
+    spec = bind(program, transcript.codec.schema)
+    if spec.privacy is not None and _terms(spec.privacy) != transcript.ledger.terms:
+        raise CutsError([other_terms(spec.privacy)], program.source)
+    return spec
 
 
 def _terms(privacy: Privacy) -> Terms:

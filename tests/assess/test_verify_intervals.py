@@ -296,4 +296,4 @@ def test_the_command_line_tells_the_real_values(tmp_path: Path) -> None:
     (tmp_path / "private.cuts").write_text(f"SYNTHESIZE: german; {PRIVATE} END;")
     output, code = run(["cuts", "verify", "private.cuts", "german:test", "--real", "nowhere.csv"], tmp_path)
     assert "error[reads-private-data]" in output
-    assert code == 2
+    assert code == 5

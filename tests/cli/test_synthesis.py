@@ -184,8 +184,7 @@ def test_placeholders_and_other_tables_can_be_given(folder: Path) -> None:
         ("run bad.cuts", 1, "unknown-column"),
         ("run broken.cuts", 1, "missing-end"),
         ("run never.cuts", 3, "contradiction"),
-        ("run private.cuts", 5, "not-supported"),
-        ("run declared.cuts", 5, "not-supported"),
+        ("run private.cuts", 5, "private-schema"),
         ("run nothing.cuts", 1, "unknown-data"),
         ("run p.cuts --data nowhere.csv", 2, "unreadable-table"),
         ("run p.cuts --data ragged.csv", 2, "unreadable-table"),
@@ -225,7 +224,6 @@ def test_a_mistake_is_told_before_any_training_and_leaves_nothing(
     (folder / "broken.cuts").write_text(RULES.replace("END;", ""))
     (folder / "never.cuts").write_text(RULES.replace("END;", "ENFORCE: age > 50; ENFORCE: age < 40; END;"))
     (folder / "private.cuts").write_text(RULES.replace("END;", "ENSURE: EPSILON=1, DELTA=1e-9; END;"))
-    (folder / "declared.cuts").write_text("SYNTHESIZE: german; ENSURE: EPSILON=1, DELTA=1e-9; END;")
     (folder / "nothing.cuts").write_text("SYNTHESIZE: nothing; END;")
     (folder / "ragged.csv").write_text("age,ward\n1,eye\n2,eye,3,4\n")
     (folder / "wrong.toml").write_text("step = 5\ncomponents = 0\n")

@@ -23,7 +23,8 @@ from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
 from cuts.data.table import Floats, IntArray
 from cuts.privacy import adaptive
-from cuts.privacy.core import GRID, Candidate, Curator, score
+from cuts.privacy.core import score
+from cuts.privacy.curator import GRID, Candidate, Curator
 from cuts.privacy.ledger import Ledger
 from cuts.privacy.query import fine
 from cuts.privacy.transcript import Choice, Replay, Transcript, count_estimate, render
@@ -309,7 +310,7 @@ class Audit:
         )
 
 
-def audit(run: Run, open_: Open, runs: int, ledger: Ledger, *, rows: int = 200) -> Audit:
+def audit(run: Run, open_: Open, runs: int, ledger: Ledger, *, rows: int = 1_000) -> Audit:
     """Releases of a table with and without a row that has the level nobody else has, in every column."""
     sides: list[list[Transcript]] = []
     for codes in (draw_people(rows, 1), with_row(draw_people(rows, 1), [CANARY] * 4)):

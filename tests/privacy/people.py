@@ -16,7 +16,8 @@ from cuts.data.codec import Codec, Codes, build_codec
 from cuts.data.schema import Category, Integer, Schema
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.accountant import rho_of
-from cuts.privacy.core import Core, Curator
+from cuts.privacy.core import Core
+from cuts.privacy.curator import Curator
 from cuts.privacy.ledger import Ledger, Terms
 from cuts.privacy.query import Owners, Query
 from cuts.privacy.secret import Secret
@@ -59,8 +60,9 @@ def sizes_of(codec: Codec) -> dict[str, int]:
     return {bins.column.name: bins.size for bins in codec.columns}
 
 
-def workload_of(codec: Codec, groups: Mapping[str, int] | None = None) -> Workload:
-    return make_workload(sizes_of(codec), codec.schema.label, groups or {})
+def workload_of(codec: Codec, groups: Mapping[str, int] | None = None, label: str | None = None) -> Workload:
+    """A workload, by default without a label: with one, nothing is selected from few rows."""
+    return make_workload(sizes_of(codec), label, groups or {})
 
 
 def counts_of(codes: Codes, codec: Codec = PEOPLE) -> Marginals:

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from cuts.privacy import adaptive
 from cuts.privacy.accountant import KEPT, above, delta_of, dyadic_above, enable, epsilon_of, rho_of
 from cuts.privacy.adaptive import CHEAPEST, DEAREST, SINGLES, gaussian_scale, release
-from cuts.privacy.core import Candidate, Core
+from cuts.privacy.core import Core
+from cuts.privacy.curator import Candidate
 from cuts.privacy.ledger import Event, Ledger, Terms
 from cuts.privacy.query import Query, fine
 from cuts.privacy.secret import Secret
@@ -77,6 +78,7 @@ def test_opendp_finds_the_same_noise_for_a_budget() -> None:
     assert math.isclose(1 / (2 * sigma**2), rho_of(1.0, 1e-9), rel_tol=1e-12)
 
 
+@settings(max_examples=40)
 @given(AMOUNTS)
 def test_what_a_budget_buys_costs_no_more_than_the_budget(amounts: tuple[float, float]) -> None:
     epsilon, delta = amounts
@@ -86,6 +88,7 @@ def test_what_a_budget_buys_costs_no_more_than_the_budget(amounts: tuple[float, 
     assert delta_of(rho * 1.001, epsilon) > delta  # and hardly anything is given away
 
 
+@settings(max_examples=40)
 @given(AMOUNTS)
 def test_rho_is_not_less_than_the_epsilon_of_an_independent_library_says(amounts: tuple[float, float]) -> None:
     epsilon, delta = amounts
@@ -105,6 +108,7 @@ def test_an_independent_library_adds_reads_up_to_the_same_epsilon() -> None:
     assert transcript.ledger.epsilon_spent * (1 - 1e-6) <= found <= 1.02
 
 
+@settings(max_examples=40)
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=4), st.floats(1e-12, 0.1))
 def test_what_was_spent_is_rounded_up(rho: Fraction, delta: float) -> None:
     assert Fraction(above(rho)) >= rho
@@ -130,7 +134,7 @@ def test_aim_of_adult_has_the_noise_of_its_paper() -> None:
 
 def random_events(rng: np.random.Generator, ledger: Ledger) -> Iterator[Event]:
     """Reads that depend on what is left, as an adaptive schedule does; some are far too dear."""
-    for _ in range(int(rng.integers(1, 12))):
+    for _ in range(int(rng.integers(1, 9))):
         scale = math.sqrt(1 / (2 * float(ledger.rho))) * 2 ** rng.uniform(-1, 5)
         yield event("measure", scale, float(rng.choice([1.0, 2**0.5, 3.0])), ("x",))
 
@@ -150,7 +154,7 @@ def test_ten_thousand_adaptive_schedules_stay_within_their_budget_exactly() -> N
                     ledger.charged(each)
                 refused += 1
             assert ledger.spent == sum((done.cost for done in ledger.events), Fraction(0)) <= ledger.rho
-    assert refused > 1_000
+    assert refused > 500
 
 
 def test_a_charge_below_what_its_noise_costs_is_refused() -> None:

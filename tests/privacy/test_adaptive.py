@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -31,7 +32,7 @@ from cuts.privacy.adaptive import (
     gumbel_scale,
     release,
 )
-from cuts.privacy.core import GRID, Candidate
+from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.grouping import merge_rare
 from cuts.privacy.ledger import Ledger
 from cuts.privacy.query import Query, fine, grouped
@@ -44,6 +45,7 @@ from privacy.people import (
     counts_of,
     draw_people,
     independent,
+    open_core,
     opened,
     sizes_of,
     uniform,
@@ -89,6 +91,15 @@ def rounds_of(transcript: Transcript) -> list[tuple[list[Measurement], Choice, M
     return found
 
 
+def singles_of(transcript: Transcript) -> list[Measurement]:
+    """What is measured before any choice: all single columns, once or more often."""
+    first = next(place for place, each in enumerate(transcript.answers) if isinstance(each, Choice))
+    found = list(transcript.measurements[:first])
+    columns = [(bins.column.name,) for bins in transcript.codec.columns]
+    assert [each.query.clique for each in found] == columns * (first // len(columns))
+    return found
+
+
 # --- rounds
 
 
@@ -101,8 +112,8 @@ def test_every_column_is_measured_first_bin_by_bin_with_the_same_noise() -> None
 
 def test_then_a_table_is_chosen_and_measured_in_turns() -> None:
     transcript, _ = released()
-    kinds = [type(each) for each in transcript.answers]
-    assert kinds == [Measurement] * 4 + [Choice, Measurement] * ((len(kinds) - 4) // 2)
+    kinds, first = [type(each) for each in transcript.answers], len(singles_of(transcript))
+    assert kinds == [Measurement] * first + [Choice, Measurement] * ((len(kinds) - first) // 2)
     for _, chosen, measured in rounds_of(transcript):
         assert chosen.clique == measured.query.clique
 
@@ -173,7 +184,7 @@ class Leaping:
 
 
 def test_noise_falls_by_root_two_while_the_model_learns_nothing_until_rounds_are_as_dear_as_may_be() -> None:
-    transcript, _ = released(learner=uniform)
+    transcript, _ = released(20_000, learner=uniform)
     sigmas = [measured.sigma for _, _, measured in rounds_of(transcript)]
     first, dearest = (
         gaussian_scale((1 - SELECTION) * share * float(opened().rho), opened().terms) for share in (0.0092, DEAREST)
@@ -220,7 +231,7 @@ def test_noise_changes_as_the_paper_says_between_those_bounds(seed: int) -> None
 
 def test_who_watches_is_told_what_the_transcript_tells() -> None:
     heard: list[Round] = []
-    curator = Twin(counts_of(draw_people(400, 0)), opened(), 0)
+    curator = Twin(counts_of(draw_people(20_000, 0)), opened(), 0)
     transcript = release(curator, PEOPLE, workload_of(PEOPLE), independent, seen=heard.append)
     told = [(measured.query.clique, measured.sigma) for _, _, measured in rounds_of(transcript)]
     assert [(each.clique, each.sigma) for each in heard] == told
@@ -260,13 +271,15 @@ def test_a_table_of_one_column_is_released() -> None:
 # --- groups
 
 
-def test_rare_levels_share_a_group_in_all_tables_of_several_columns() -> None:
-    transcript, _ = released()
-    single = {each.query.clique[0]: each for each in transcript.measurements[:4]}
-    for each in transcript.measurements[4:]:
+@pytest.mark.parametrize("rows", [400, 20_000])
+def test_rare_levels_share_a_group_in_all_tables_of_several_columns(rows: int) -> None:
+    transcript, _ = released(rows)
+    singles = singles_of(transcript)
+    least = RARE * singles[0].sigma / math.sqrt(len(singles) // 4)
+    for each in transcript.measurements[len(singles) :]:
         for name, owner in zip(each.query.clique, each.query.owners, strict=True):
-            counts, bins = single[name].values, PEOPLE[name]
-            assert owner == merge_rare(counts, bins, RARE * single[name].sigma)
+            found = [single.values for single in singles if single.query.clique == (name,)]
+            assert owner == merge_rare(np.mean(found, axis=0), PEOPLE[name], least)
 
 
 def test_a_number_cut_by_how_many_rows_its_bins_hold_gets_about_so_many_groups() -> None:
@@ -277,7 +290,7 @@ def test_a_number_cut_by_how_many_rows_its_bins_hold_gets_about_so_many_groups()
     transcript = release(curator, codec, workload_of(codec, {"age": 8}), uniform)
     (owner,) = {
         owner
-        for each in transcript.measurements[2:]
+        for each in transcript.measurements[len(singles_of(transcript)) :]
         for name, owner in zip(each.query.clique, each.query.owners, strict=True)
         if name == "age"
     }
@@ -315,7 +328,7 @@ def test_groups_are_numbered_without_gaps_and_missing_values_are_alone(
 
 
 @given(noisy_columns())
-def test_groups_of_an_ordered_column_are_neighbours_and_large_enough(
+def test_groups_of_an_ordered_column_are_neighbours_and_no_larger_than_needed(
     found: tuple[ColumnBins, np.ndarray, float],
 ) -> None:
     bins, counts, least = found
@@ -324,8 +337,12 @@ def test_groups_of_an_ordered_column_are_neighbours_and_large_enough(
     known = len(counts) - bins.column.missing
     owner = merge_rare(counts, bins, least)[:known]
     assert list(owner) == sorted(owner)
-    held = np.bincount(owner, counts[:known])
-    assert len(held) == 1 or (held >= least).all()
+    for group in range(max(owner) + 1):
+        own = [int(counts[place]) for place in range(known) if owner[place] == group]
+        assert all(sum(own[:size]) < least for size in range(1, len(own)))  # it ends as soon as it holds enough
+        assert len(own) == 1 or max(own) < least  # a frequent bin is alone
+        if sum(own) < least and group < max(owner):  # what holds too little stands before a frequent bin
+            assert counts[owner.index(group + 1)] >= least
 
 
 @given(noisy_columns())
@@ -380,3 +397,25 @@ def test_a_workload_is_a_function_of_the_schema() -> None:
     one, other = (make_workload(sizes, "c5", {}) for _ in range(2))
     assert one.candidates == other.candidates
     assert {name for clique in one.candidates for name in clique} == set(sizes)
+
+
+# --- few rows
+
+
+def test_from_few_rows_the_pairs_of_the_label_are_measured_and_nothing_is_selected() -> None:
+    codec = MIXED
+    label = codec.columns[-1].column.name
+    curator = open_core(counts_of(draw_people(200, 0, codec), codec), opened(1.0, 1e-9))
+    made = release(curator, codec, workload_of(codec, label=label), independent)
+    assert all(isinstance(answer, Measurement) for answer in made.answers)
+    pairs = [each.query.clique for each in made.measurements if len(each.query.clique) > 1]
+    others = [bins.column.name for bins in codec.columns if bins.column.name != label]
+    assert {frozenset(pair) for pair in pairs} == {frozenset((name, label)) for name in others}
+    assert made.ledger.spent > Fraction(999, 1000) * made.ledger.rho
+
+
+def test_from_many_rows_tables_are_selected_though_there_is_a_label() -> None:
+    label = MIXED.columns[-1].column.name
+    curator = open_core(counts_of(draw_people(20_000, 0, MIXED), MIXED), opened(1.0, 1e-9))
+    made = release(curator, MIXED, workload_of(MIXED, label=label), independent)
+    assert any(isinstance(answer, Choice) for answer in made.answers)

@@ -324,7 +324,7 @@ def test_a_message_about_a_bad_book_says_where(filled: Book) -> None:
     lines = lines_of(filled)
     lines[4]["rho"] = "0"
     write(filled, lines)
-    with pytest.raises(CutsError, match="line 6"):
+    with pytest.raises(CutsError, match="line 5"):
         filled.spent()
 
 

@@ -16,7 +16,8 @@ from cuts.data.codec import Codes
 from cuts.data.table import Floats, IntArray
 from cuts.privacy import adaptive
 from cuts.privacy.adaptive import NOISE, release
-from cuts.privacy.core import Core, Curator
+from cuts.privacy.core import Core
+from cuts.privacy.curator import Curator
 from cuts.privacy.ledger import Event, Ledger
 from cuts.privacy.query import Owners, Query, grouped
 from cuts.privacy.transcript import Measurement, Transcript
@@ -198,7 +199,7 @@ def test_a_look_at_the_rows_is_seen_when_answers_are_replayed(bug: checks.Run, o
 
 
 def test_annealing_by_true_tables_is_seen_in_the_noise_levels_by_the_audit() -> None:
-    found = checks.audit(annealing_by_true_tables, open_twin(), 200, opened(1.0, 0.01))
+    found = checks.audit(annealing_by_true_tables, open_twin(), 200, opened(1.0, 0.01), rows=200)
     print(f"annealing by true tables, 200 releases a side: {found}")
     with pytest.raises(AssertionError, match="noise levels"):
         checks.check_audit(found)

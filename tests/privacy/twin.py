@@ -11,7 +11,8 @@ import numpy as np
 
 from cuts.count.marginals import Marginals
 from cuts.data.table import Floats, IntArray
-from cuts.privacy.core import GRID, Candidate, score
+from cuts.privacy.core import score
+from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, Ledger
 from cuts.privacy.query import Query, grouped
 

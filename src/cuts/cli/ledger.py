@@ -111,7 +111,7 @@ def _as_text(transcript: Transcript) -> str:
         ["schema", f"{schema.provenance}, sha256 {fingerprint(schema)[:16]}"],
         ["rows", f"about {transcript.rows:,}"],
         ["data", f"{ledger.history.data or 'unnamed'}, its release {ledger.history.releases + 1}"],
-        ["all releases", f"epsilon {together['epsilon']:.4g}"],
+        ["all releases", f"epsilon {together['epsilon']:.4g}, delta {together['delta']:.4g}"],
     ]
     reads = align(["read", "kind", "columns", "noise", "rho", "rho so far"], cells, right=[0, 3, 4, 5])
     return f"{reads}\n\n{align(['', ''], facts).lstrip()}\n\n{promise(transcript)}"
@@ -127,6 +127,7 @@ def _together(ledger: Ledger) -> dict[str, Any]:
         "releases": ledger.history.releases + 1,
         "rho": str(rho),
         "epsilon": epsilon_of(rho, ledger.terms.delta - ledger.delta_spent),
+        "delta": ledger.terms.delta + ledger.history.delta,
     }
 
 

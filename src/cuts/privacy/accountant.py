@@ -10,8 +10,6 @@ import math
 from fractions import Fraction
 from functools import cache
 
-import opendp.prelude as dp
-
 KEPT = Fraction(1, 10**9)  # share of a budget that is never spent: OpenDP's running sum is rounded up
 _HALVINGS = 200
 
@@ -76,16 +74,20 @@ def dyadic_above(scale: float, bits: int = 24) -> float:
 
 def _epsilon(rho: float, delta: float) -> float:
     """OpenDP's conversion."""
+    from opendp import combinators, domains, measurements, metrics  # loaded by who needs it
+
     enable()
     scale = math.sqrt(1.0 / (2.0 * rho))
     while Fraction(1) / (2 * Fraction(scale) ** 2) < Fraction(rho):  # it costs at least rho
         scale = math.nextafter(scale, 0.0)
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T=float)
-    made = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=scale))
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T=float)
+    made = combinators.make_zCDP_to_approxDP(measurements.make_gaussian(*space, scale=scale))
     return float(made.map(1.0).epsilon(delta))  # type: ignore[no-untyped-call]
 
 
 @cache
 def enable() -> None:
     """Let OpenDP build on our own stability maps; that they are true is what the sensitivity tests show."""
-    dp.enable_features("contrib", "honest-but-curious")
+    from opendp.mod import enable_features
+
+    enable_features("contrib", "honest-but-curious")

@@ -35,12 +35,18 @@ class Spent:
     data: str
     releases: int
     rho: Fraction
-    delta: float  # the largest promised, plus what was spent on domains
+    converted: float  # the largest delta that was left to turn rho into epsilon
+    domains: float  # delta spent on domains
+
+    @property
+    def delta(self) -> float:
+        """The delta of all of them together."""
+        return self.converted + self.domains
 
     @property
     def epsilon(self) -> float:
         """The epsilon of all of them together at that delta, rounded up."""
-        return epsilon_of(self.rho, self.delta)
+        return 0.0 if self.rho == 0 else epsilon_of(self.rho, self.converted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,7 @@ class Book:
         with self._locked() as lines:
             before = _spent(lines, data)
             terms = ledger.terms
-            total = epsilon_of(before.rho + ledger.rho, terms.delta)
-            if most_epsilon is not None and total > most_epsilon:
-                raise CutsError([beyond_limit(data, before, total, most_epsilon)])
+            _check_limit(before, ledger.rho, terms.delta, most_epsilon)
             salt = next((line["salt"] for line in lines if line["type"] == "begin"), None)
             if salt is None:
                 salt = secrets.token_hex(16)
@@ -64,26 +68,41 @@ class Book:
             release = secrets.token_hex(8)
             told = {"type": "open", "release": release, "data": data, "at": _now(), **_terms(terms)}
             self._add(lines, {**told, "rho": str(ledger.rho), "schema": schema_hash})
-            hidden = hashlib.sha256(f"{salt} {data}".encode()).hexdigest()[:16]
-            return Entry(self, release, History(hidden, before.releases, before.rho))
+            hidden = hashlib.sha256(f"{salt} {data}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            history = History(hidden, before.releases, before.rho, before.domains)
+            return Entry(self, release, data, terms.delta, history, most_epsilon)
 
     def spent(self) -> tuple[Spent, ...]:
         """What was spent on each data, in order of their first release."""
+        if not self.path.exists():
+            return ()
         with self._locked() as lines:
             names = dict.fromkeys(line["data"] for line in lines if line["type"] == "open")
             return tuple(_spent(lines, name) for name in names)
 
-    def _charge(self, release: str, event: Event) -> None:
+    def charge(self, entry: Entry, event: Event) -> None:
+        """Write a read of a release down; a `CutsError` if that is beyond its limit."""
         with self._locked() as lines:
-            self._add(lines, {**event_data(event), "kind": event.kind, "type": "charge", "release": release})
+            if entry.most_epsilon is not None:  # another release may have been charged since this one began
+                before = _spent(lines, entry.data)
+                _check_limit(before, event.cost, entry.delta, entry.most_epsilon)
+            told = {**event_data(event), "kind": event.kind, "type": "charge", "release": entry.release}
+            self._add(lines, told)
 
     def _add(self, lines: list[dict[str, Any]], told: Mapping[str, Any]) -> None:
         line = {**told, "prev": _hash(lines[-1]) if lines else ""}
-        with self.path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+        with self.path.open("ab+") as stream:
+            if stream.tell() and not self._ends_line(stream):
+                stream.write(b"\n")
+            stream.write(json.dumps(line).encode() + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
         lines.append(line)
+
+    @staticmethod
+    def _ends_line(stream: Any) -> bool:
+        stream.seek(-1, os.SEEK_END)
+        return bool(stream.read(1) == b"\n")
 
     @contextmanager
     def _locked(self) -> Iterator[list[dict[str, Any]]]:
@@ -102,11 +121,14 @@ class Entry:
 
     book: Book
     release: str
+    data: str
+    delta: float
     history: History
+    most_epsilon: float | None = None
 
     def record(self, event: Event) -> None:
         """Write a charge down, before the rows are read for it."""
-        self.book._charge(self.release, event)
+        self.book.charge(self, event)
 
 
 def default_book() -> Book:
@@ -119,10 +141,20 @@ def default_book() -> Book:
 def _spent(lines: Sequence[Mapping[str, Any]], data: str) -> Spent:
     opened = {line["release"]: line for line in lines if line["type"] == "open" and line["data"] == data}
     charges = [line for line in lines if line["type"] == "charge" and line["release"] in opened]
+    domains = dict.fromkeys(opened, 0.0)
+    for line in charges:
+        domains[line["release"]] += line.get("delta", 0.0)
     rho = sum((Fraction(line["rho"]) for line in charges), Fraction(0))
-    delta = max((float(line["delta"]) for line in opened.values()), default=0.0)
-    counted_releases = len({line["release"] for line in charges})
-    return Spent(data, counted_releases, rho, delta)
+    used = {line["release"] for line in charges}
+    left = [opened[release]["delta"] - domains[release] for release in used]
+    return Spent(data, len(used), rho, max(left, default=0.0), sum(domains.values()))
+
+
+def _check_limit(before: Spent, rho: Fraction, delta: float, most: float | None) -> None:
+    """Raise if with so much more than was spent before epsilon would be beyond a limit."""
+    total = epsilon_of(before.rho + rho, max(before.converted, delta))
+    if most is not None and total > most:
+        raise CutsError([beyond_limit(before, total, most)])
 
 
 def _terms(terms: Terms) -> dict[str, Any]:
@@ -140,16 +172,29 @@ def _read(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     lines: list[dict[str, Any]] = []
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, text in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), start=1):
         try:
             line = json.loads(text)
-            followed = line["prev"] == (_hash(lines[-1]) if lines else "")
-        except (ValueError, LookupError, TypeError, RecursionError):
-            followed = False
-        if not followed:
+            is_fine = line["prev"] == (_hash(lines[-1]) if lines else "") and _is_entry(line)
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+            is_fine = False
+        if not is_fine:
             raise CutsError([bad_book(path, number)])
         lines.append(line)
     return lines
+
+
+def _is_entry(line: Mapping[str, Any]) -> bool:
+    """Whether a line has what is read of it."""
+    match line["type"]:
+        case "begin":
+            return isinstance(line["salt"], str)
+        case "open":
+            return all(isinstance(line[key], str) for key in ("release", "data")) and 0 < line["delta"] < 1
+        case "charge":
+            return isinstance(line["release"], str) and Fraction(line["rho"]) > 0 and line.get("delta", 0.0) >= 0
+        case _:
+            return False
 
 
 def _hash(line: Mapping[str, Any]) -> str:
@@ -175,13 +220,15 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def beyond_limit(data: str, before: Spent, total: float, most: float) -> Diagnostic:
+def beyond_limit(before: Spent, total: float, most: float) -> Diagnostic:
     """A release that would spend more than its owner allows."""
+    spent = (
+        f"{counted(before.releases, 'release')} spent {before.epsilon:.4g} of it before; " if before.releases else ""
+    )
     return Diagnostic(
         "budget-spent",
-        f"with this release epsilon {total:.4g} would be spent on `{data}`, more than {most:g}",
-        help=f"{counted(before.releases, 'release')} spent {before.epsilon:.4g} before; nothing was read. "
-        "Make models from a release there is with `--from-transcript`, which costs nothing",
+        f"epsilon {total:.4g} would be spent on `{before.data}`, more than {most:g}",
+        help=f"{spent}this was not read. Models of a release there is cost nothing: `--from-transcript`",
         exit_code=PRIVACY,
     )
 

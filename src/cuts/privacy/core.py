@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import opendp.prelude as dp
+from opendp import combinators, domains, measurements, measures, metrics, transformations
 
 from cuts.count.cover import Clique
 from cuts.count.kernel import Counter
@@ -23,6 +22,7 @@ from cuts.data.codec import Codec
 from cuts.data.table import Bools, IntArray, Table
 from cuts.privacy.accountant import enable
 from cuts.privacy.coding import cell_texts, encode_cells
+from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, Kind, Ledger
 from cuts.privacy.query import Query, grouped
 from cuts.privacy.reading import PrivateRows
@@ -32,31 +32,6 @@ from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 Record: TypeAlias = Callable[[Event], None]
 
 LARGEST = 2**62  # score
-GRID = 1024  # scores are whole numbers of 1/GRID count: floats could break the sensitivity by rounding
-
-
-class Curator(Protocol):
-    """Who answers about private rows: the core, or a transcript of its answers."""
-
-    @property
-    def ledger(self) -> Ledger:
-        """What has been spent so far."""
-
-    def measure(self, query: Query, sigma: float) -> IntArray:
-        """The histogram with Gaussian noise of that scale on every cell."""
-
-    def select(self, candidates: Sequence[Candidate], scale: float) -> int:
-        """The place of the candidate with about the highest score, by Gumbel noise of that scale on scores."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidate:
-    """A histogram that could be measured, and what is publicly expected of it, in units of 1/GRID count."""
-
-    query: Query
-    expected: IntArray  # by the model, same shape as the histogram
-    weight: int
-    penalty: int  # the error a measurement would have
 
 
 def score(counts: IntArray, candidate: Candidate) -> int:
@@ -85,13 +60,15 @@ class Core:
         self._kind = measured_as
         self._tables: dict[Query, Secret[IntArray]] = {}  # made once
         replaces = ledger.terms.relation == "replace"
-        self._metric = dp.change_one_distance() if replaces else dp.symmetric_distance()
+        self._metric = metrics.change_one_distance() if replaces else metrics.symmetric_distance()
         self._moves = math.nextafter(math.sqrt(2.0), 2.0) if replaces else 1.0  # L2 of a histogram, by one row
         self._shifts = 2 if replaces else 1  # L1 of a histogram, by one row
-        self._domain = dp.user_domain("Counts", lambda held: isinstance(held, Secret))
-        meter = dp.c.make_fully_adaptive_composition(self._domain, self._metric, dp.zero_concentrated_divergence())
+        self._domain = domains.user_domain("Counts", lambda held: isinstance(held, Secret))
+        meter = combinators.make_fully_adaptive_composition(
+            self._domain, self._metric, measures.zero_concentrated_divergence()
+        )
         budget = math.nextafter(float(ledger.rho - ledger.spent), 0.0)
-        self._filter = dp.c.make_privacy_filter(meter, d_in=ledger.terms.rows_each, d_out=budget)(counts)
+        self._filter = combinators.make_privacy_filter(meter, d_in=ledger.terms.rows_each, d_out=budget)(counts)
 
     @property
     def ledger(self) -> Ledger:
@@ -104,10 +81,12 @@ class Core:
         def histogram(counts: Secret[Marginals]) -> list[int]:
             return self._count(counts, query).ravel().tolist()
 
-        read = dp.t.make_user_transformation(
-            self._domain, self._metric, _vector(), dp.l2_distance(T=float), histogram, lambda d: d * self._moves
+        read = transformations.make_user_transformation(
+            self._domain, self._metric, _vector(), metrics.l2_distance(T=float), histogram, lambda d: d * self._moves
         )
-        noisy = self._charged(self._kind, query.clique, sigma, self._moves, read >> dp.m.then_gaussian(scale=sigma))
+        noisy = self._charged(
+            self._kind, query.clique, sigma, self._moves, read >> measurements.then_gaussian(scale=sigma)
+        )
         return np.array(noisy, dtype=np.int64).reshape(query.shape)
 
     def select(self, candidates: Sequence[Candidate], scale: float) -> int:
@@ -117,10 +96,10 @@ class Core:
         def scores(counts: Secret[Marginals]) -> list[int]:
             return [score(self._count(counts, candidate.query), candidate) for candidate in candidates]
 
-        read = dp.t.make_user_transformation(
-            self._domain, self._metric, _vector(), dp.linf_distance(T="i64"), scores, lambda d: d * moves
+        read = transformations.make_user_transformation(
+            self._domain, self._metric, _vector(), metrics.linf_distance(T="i64"), scores, lambda d: d * moves
         )
-        choose = read >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale=scale)
+        choose = read >> measurements.then_noisy_max(measures.zero_concentrated_divergence(), scale=scale)
         return int(self._charged("select", (), scale, float(moves), choose, len(candidates)))
 
     def _charged(
@@ -174,8 +153,9 @@ def count_values(
         kept = np.ones(block.rows, dtype=np.bool_) if person is None else _first_rows(block, person, seen, most)
         for name, counts in found.items():
             for text, is_kept in zip(cell_texts(block.column(name)), kept.tolist(), strict=True):
-                if is_kept and text is not None and text.strip():
-                    counts[text.strip()] = counts.get(text.strip(), 0) + 1
+                bare = (text or "").strip()
+                if is_kept and bare and "\0" not in bare:  # where OpenDP would cut a text short
+                    counts[bare] = counts.get(bare, 0) + 1
     return {name: Secret(counts) for name, counts in found.items()}
 
 
@@ -186,10 +166,11 @@ def discover(
 
     Which texts there are is itself private: a text of one unit alone passes with probability `delta` at most.
     """
-    rows, texts = ledger.terms.rows_each, 2 if ledger.terms.relation == "replace" else 1  # that a row changes
-    moves = (texts * rows, texts * rows, rows)
+    rows, replaces = ledger.terms.rows_each, ledger.terms.relation == "replace"
+    moves = (2 * rows, math.ceil(math.sqrt(2.0) * rows), rows) if replaces else (rows, rows, rows)
     measurement, cost, risk = _threshold(scale, delta, moves)
-    event = Event("discover", (column,), scale, float(texts * rows), Fraction(cost), risk)
+    distance = rows * math.nextafter(math.sqrt(2.0), 0.0) if replaces else float(rows)
+    event = Event("discover", (column,), scale, distance, Fraction(cost), risk)
     ledger = ledger.charged(event)
     record(event)
     try:
@@ -202,12 +183,12 @@ def discover(
 def _threshold(scale: float, delta: float, moves: tuple[int, int, int]) -> tuple[Any, float, float]:
     """The measurement of texts with the lowest threshold tried whose risk is at most `delta`; its cost, its risk."""
     enable()
-    space = dp.map_domain(dp.atom_domain(T=str), dp.atom_domain(T="i32"))
-    metric = dp.l02inf_distance(dp.absolute_distance(T="i32"))
+    space = domains.map_domain(domains.atom_domain(T=str), domains.atom_domain(T="i32"))
+    metric = metrics.l02inf_distance(metrics.absolute_distance(T="i32"))
     noises = 2
     while True:
         threshold = moves[2] + math.ceil(noises * scale / 2)
-        made = dp.m.make_gaussian_threshold(space, metric, scale=scale, threshold=threshold)
+        made = measurements.make_gaussian_threshold(space, metric, scale=scale, threshold=threshold)
         cost, risk = made.map(moves)  # type: ignore[no-untyped-call]
         if risk <= delta:
             return made, cost, risk
@@ -215,10 +196,10 @@ def _threshold(scale: float, delta: float, moves: tuple[int, int, int]) -> tuple
 
 
 def _first_rows(block: Table, person: str, seen: dict[str, int], most: int) -> Bools:
-    """Which rows are among the first ones of their person; one without a person is not."""
+    """Which rows are among the first ones of their person; one without a readable person is not."""
     kept = np.zeros(block.rows, dtype=np.bool_)
     for place, key in enumerate(cell_texts(block.column(person))):
-        if key is not None:
+        if key is not None and "\ufffd" not in key:  # several unreadable texts look the same
             seen[key] = seen.get(key, 0) + 1
             kept[place] = seen[key] <= most
     return kept
@@ -235,4 +216,4 @@ def core_failed() -> Diagnostic:
 
 
 def _vector() -> Any:
-    return dp.vector_domain(dp.atom_domain(T="i64"))
+    return domains.vector_domain(domains.atom_domain(T="i64"))

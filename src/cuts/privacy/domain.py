@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from cuts.data.codec import Codec, build_codec
-from cuts.data.columns import Category, Column, Integer, Numeric, Real, Temporal
+from cuts.data.columns import DEFAULT_BINS, Category, Column, Identifier, Integer, Numeric, Real, Temporal
 from cuts.data.schema import Schema
 from cuts.data.table import IntArray
 from cuts.privacy.adaptive import gaussian_scale
@@ -36,6 +36,7 @@ def discover_domain(
 
     A `CutsError` when nothing was found of a column.
     """
+    schema = replace(schema, columns=tuple(map(_kind_only, schema.columns)))
     texts = [column for column in schema.columns if isinstance(column, Category)]
     numbers = [column for column in schema.columns if isinstance(column, Integer | Real | Temporal)]
     scale = gaussian_scale(rho, ledger.terms, len(texts) + 2 * len(numbers))
@@ -116,8 +117,17 @@ def _as_declared(column: Numeric, schema: Schema) -> Numeric:
     """The column with the range found and the bins it was to have."""
     before = schema.learned(column.name)
     assert not isinstance(before, Category)
-    bins = before.bins if isinstance(before.bins, int) else 32
+    bins = before.bins if isinstance(before.bins, int) else DEFAULT_BINS
     return replace(column, bins=bins, binning=before.binning, missing=True)
+
+
+def _kind_only(column: Column) -> Column:
+    """The column without what its look in the rows told: decimals, and how identifiers are written."""
+    if isinstance(column, Real):
+        return replace(column, decimals=None)
+    if isinstance(column, Temporal):
+        return replace(column, decimals=0)
+    return Identifier(column.name) if isinstance(column, Identifier) else column
 
 
 def nothing_found(names: Sequence[str]) -> Diagnostic:

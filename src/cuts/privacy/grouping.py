@@ -7,11 +7,11 @@ of a column share a group, rare bins of a number join rare neighbours until a gr
 from __future__ import annotations
 
 from cuts.data.codec import CategoryBins, ColumnBins
-from cuts.data.table import IntArray
+from cuts.data.table import Floats
 from cuts.privacy.query import Owners
 
 
-def merge_rare(counts: IntArray, bins: ColumnBins, least: float) -> Owners:
+def merge_rare(counts: Floats, bins: ColumnBins, least: float) -> Owners:
     """The group of every bin of a column, from its noisy counts; missing values have a group of their own."""
     known = len(counts) - bins.column.missing
     numbers = counts.tolist()
@@ -22,7 +22,7 @@ def merge_rare(counts: IntArray, bins: ColumnBins, least: float) -> Owners:
     return (*owners, max(owners) + 1) if bins.column.missing else owners
 
 
-def _apart(counts: list[int], least: float) -> Owners:
+def _apart(counts: list[float], least: float) -> Owners:
     """Frequent bins alone, the others in one group, which comes last.
 
     >>> _apart([90, 3, 50, 1], 10)
@@ -33,7 +33,7 @@ def _apart(counts: list[int], least: float) -> Owners:
     return tuple(number.get(place, len(frequent)) for place in range(len(counts)))
 
 
-def _joined(counts: list[int], least: float) -> Owners:
+def _joined(counts: list[float], least: float) -> Owners:
     """Frequent bins alone, rare neighbours joined until a group of them holds enough.
 
     >>> _joined([20, 3, 8, 1, 2, 30], 10)
@@ -43,7 +43,7 @@ def _joined(counts: list[int], least: float) -> Owners:
     group, held = -1, least  # of the last group: its number, and what it holds
     for count in counts:
         if count >= least or held >= least:
-            group, held = group + 1, 0
+            group, held = group + 1, 0.0
         owners.append(group)
         held += count
     return tuple(owners)

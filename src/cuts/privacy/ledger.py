@@ -45,7 +45,9 @@ class Terms:
     def unit(self) -> str:
         """Whom the promise protects."""
         if self.person is None:
-            return "one row"
+            return (
+                "one row" if self.rows_each == 1 else f"one person with at most {self.rows_each} rows, which is trusted"
+            )
         return f"one person (`{self.person}`) with at most {counted(self.rows_each, 'row')}"
 
 
@@ -56,6 +58,7 @@ class History:
     data: str = ""
     releases: int = 0
     rho: Fraction = Fraction(0)
+    delta: float = 0.0  # spent on domains
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
-from cuts.privacy.ledger import Event, History, Ledger, Terms
+from cuts.privacy.ledger import Event, History, Ledger, Relation, Terms
 
 
 def ledger_data(ledger: Ledger) -> dict[str, Any]:
@@ -35,6 +35,10 @@ def ledger_from(data: Mapping[str, Any]) -> Ledger:
         data["relation"],
     )
     history = History(**{**data["history"], "rho": Fraction(data["history"]["rho"])})
+    if not (
+        terms.epsilon > 0 and 0 < terms.delta < 1 and terms.rows_each >= 1 and terms.relation in get_args(Relation)
+    ):
+        raise ValueError("these are no terms of privacy")
     ledger = Ledger(terms, Fraction(data["rho"]), history)
     for event in data["events"]:
         ledger = ledger.charged(event_from(event))

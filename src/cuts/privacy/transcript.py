@@ -7,6 +7,7 @@ rows, and refuses questions the core was not asked.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +20,8 @@ from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.schema import fingerprint
 from cuts.data.table import Floats, IntArray
-from cuts.privacy.core import Candidate
-from cuts.privacy.ledger import Event, Ledger
+from cuts.privacy.curator import GRID, Candidate
+from cuts.privacy.ledger import Event, Ledger, Terms
 from cuts.privacy.ledger_file import ledger_data, ledger_from
 from cuts.privacy.query import Owners, Query
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic
@@ -78,10 +79,11 @@ def promise(transcript: Transcript) -> str:
     terms, schema = transcript.ledger.terms, transcript.codec.schema
     apart = "the presence of" if terms.relation == "add/remove" else "the values of"
     known = "taken as public" if schema.provenance == "declared" else "found privately"
+    way = "" if schema.provenance == "declared" else "approximate "
     return (
         f"For two tables that differ in {apart} {terms.unit}, the joint distribution of the transcript, the model, "
         f"every sample, every model made from it and every log satisfies ({terms.epsilon:g}, {terms.delta:g})-"
-        f"differential privacy, by rho-zCDP with rho = {float(transcript.ledger.rho):.6g}; relation {terms.relation}; "
+        f"differential privacy, by {way}zCDP with rho = {float(transcript.ledger.rho):.6g}; relation {terms.relation}; "
         f"schema {known} (sha256 {fingerprint(schema)[:16]})."
     )
 
@@ -154,12 +156,38 @@ def transcript_from(data: Mapping[str, Any]) -> Transcript:
     """The transcript of JSON values; `ValueError`, `LookupError` or `TypeError` for anything else."""
     if data["format"] != FORMAT or data["version"] != VERSION:
         raise ValueError("this is no transcript, or one of another version")
-    levels = [tuple(int(group) for group in owner) for owner in data["groups"]]
-    answers = tuple(_answer(each, levels) for each in data["answers"])
-    found = Transcript(codec_from(data["codec"]), ledger_from(data["ledger"]), answers)
-    if len(_answered(found.ledger)) != len(answers):
-        raise ValueError("answers and charges do not belong together")
+    try:
+        levels = [tuple(map(_whole, owner)) for owner in data["groups"]]
+        answers = tuple(_answer(each, levels) for each in data["answers"])
+        found = Transcript(codec_from(data["codec"]), ledger_from(data["ledger"]), answers)
+    except ArithmeticError:
+        raise ValueError("a number of the transcript is none") from None
+    sizes = {bins.column.name: bins.size for bins in found.codec.columns}
+    for answer, event in zip(answers, _answered(found.ledger), strict=True):
+        _check_paid(answer, event, found.ledger.terms)
+        if isinstance(answer, Measurement):
+            _check_groups(answer.query, sizes)
     return found
+
+
+def _check_paid(answer: Measurement | Choice, event: Event, terms: Terms) -> None:
+    """Raise unless a charge is the one of an answer, for at least what a unit moves."""
+    rows = terms.rows_each
+    if isinstance(answer, Choice):
+        paid = event.kind == "select" and (answer.candidates, answer.scale) == (event.candidates, event.scale)
+        least = float(rows * GRID * (2 if terms.relation == "replace" else 1))
+    else:
+        paid = event.kind == "measure" and (answer.query.clique, answer.sigma) == (event.clique, event.scale)
+        least = rows * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
+    if not paid or event.sensitivity < least:
+        raise ValueError("an answer and its charge do not belong together")
+
+
+def _check_groups(query: Query, sizes: Mapping[str, int]) -> None:
+    """Raise unless a query is about groups of the bins there are."""
+    for name, owner in zip(query.clique, query.owners, strict=True):
+        if len(owner) != sizes[name] or {*owner} != {*range(max(owner) + 1)}:
+            raise ValueError("the groups of a column are not of its bins")
 
 
 def render(transcript: Transcript) -> str:
@@ -188,4 +216,11 @@ def _answer(data: Mapping[str, Any], levels: Sequence[Owners]) -> Measurement | 
     if data["type"] == "select":
         return Choice(clique, int(data["of"]), float(data["scale"]))
     query = Query(clique, tuple(levels[place] for place in data["groups"]))
-    return Measurement(query, float(data["sigma"]), np.array(data["values"], dtype=np.int64).reshape(query.shape))
+    values = np.array([_whole(value) for value in data["values"]], dtype=np.int64)
+    return Measurement(query, float(data["sigma"]), values.reshape(query.shape))
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError("a whole number was expected")
+    return value

@@ -21,6 +21,7 @@ class Workload:
     candidates: tuple[Clique, ...]
     columns: Mapping[str, int]
     groups: Mapping[str, int]
+    label: str | None = None
 
     def weight(self, clique: Clique) -> int:
         """How much a table counts."""
@@ -35,7 +36,7 @@ def make_workload(
     covered = choose_workload(sizes, label)
     found = {part for clique in covered for width in (1, 2, 3) for part in combinations(clique, width)}
     by_size = sorted(found, key=lambda clique: (len(clique), math.prod(coarse[name] for name in clique), clique))
-    return Workload(tuple(by_size[:MOST_CANDIDATES]), column_weights(tuple(sizes), label, label_weight), groups)
+    return Workload(tuple(by_size[:MOST_CANDIDATES]), column_weights(tuple(sizes), label, label_weight), groups, label)
 
 
 def column_weights(names: Sequence[str], label: str | None = None, label_weight: int = 1) -> dict[str, int]:
