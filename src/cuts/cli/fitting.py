@@ -88,9 +88,15 @@ class Fitted:
 def fit_asked(asked: Asked) -> Fitted:
     """The model of a program, once it has no errors; its warnings are said."""
     program = pipeline.read_program(asked.program)
-    if asked.release.transcript is not None:
+    private, release = pipeline.private_command(program) is not None, asked.release
+    told = {"--ledger": release.ledger, "--data-id": release.data_id, "--most-epsilon": release.most_epsilon}
+    useless = [name for name, value in told.items() if value is not None]
+    if useless and (release.transcript is not None or not private):
+        why = "from a transcript nothing is released" if private else "the program promises no privacy"
+        raise usage_error("bad-setting", f"`{useless[0]}` has no use here: {why}", f"leave `{useless[0]}` out")
+    if release.transcript is not None:
         return _from_transcript(program, asked)
-    return _fit(program, asked) if pipeline.private_command(program) is None else _fit_private(program, asked)
+    return _fit_private(program, asked) if private else _fit(program, asked)
 
 
 def check_program(program: Program, schema: Schema, values: Mapping[str, str | float], *, quiet: bool) -> None:
@@ -100,6 +106,13 @@ def check_program(program: Program, schema: Schema, values: Mapping[str, str | f
         raise CutsError(found.diagnostics, program.source)
     if found.diagnostics and not quiet:
         say(diagnostics.as_text(found.diagnostics, program.source))
+
+
+def check_no_rows(*given: object) -> None:
+    """Refuse to be told of rows beside a transcript."""
+    if any(each is not None for each in given):
+        help = "leave out `--data`, `--schema` and `--label`: the transcript has all that may be known"
+        raise usage_error("bad-setting", "with `--from-transcript` no rows are read", help)
 
 
 def read_transcript(path: Path) -> Transcript:
@@ -179,9 +192,7 @@ def _from_transcript(program: Program, asked: Asked) -> Fitted:
 
     assert asked.release.transcript is not None
     check_apart(asked.written, (asked.program, asked.release.transcript))
-    if asked.data is not None or asked.schema is not None or asked.label is not None:
-        help = "leave out `--data`, `--schema` and `--label`: the transcript has all that may be known"
-        raise usage_error("bad-setting", "with `--from-transcript` no rows are read", help)
+    check_no_rows(asked.data, asked.schema, asked.label)
     transcript = read_transcript(asked.release.transcript)
     check_program(program, transcript.codec.schema, asked.values, quiet=asked.quiet)
     options: dict[str, Any] = {"config": asked.config, "seed": asked.seed, "values": asked.values}

@@ -43,7 +43,7 @@ def as_text(made: Made) -> str:
             [str(r.line), *map(_percent, (r.real, r.real_applicable, r.before, r.before_applicable))]
             for r in facts.rules
         ]
-        known = "real rows" if made.model.transcript is None else "rows of it"  # of the private model
+        known = "real rows" if made.model.transcript is None else "drawn rows"
         heads = ["rule", known, "where it applies", "free model", "where it applies"]
         parts.append(f"Before the rules were put in place they held in\n{align(heads, cells, right=range(5))}")
     if facts.moved:

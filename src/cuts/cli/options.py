@@ -44,7 +44,7 @@ TableArgument = Annotated[
 ]
 LedgerOption = Annotated[
     Path | None,
-    typer.Option("--ledger", help="Of a private program: where releases are written down.", show_default=False),
+    typer.Option("--ledger", help="Where releases of private programs are written down.", show_default=False),
 ]
 DataIdOption = Annotated[
     str | None,

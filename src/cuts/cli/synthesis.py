@@ -35,7 +35,9 @@ LabelOption = Annotated[
     str | None, typer.Option("--label", help="The column to predict, if the schema names none.", show_default=False)
 ]
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Settings, .toml.", show_default=False)]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="The same seed gives the same rows.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, max=2**63 - 1, help="The same seed gives the same rows; privacy noise has none.")
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while working.")]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda or mps.", show_default=False)]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Cores to use.", show_default=False)]

@@ -18,7 +18,7 @@ from cuts.assess.render import plain
 from cuts.assess.tuned import Outcome, Point, Tuning, Utility
 from cuts.cli import frontier as traced
 from cuts.cli import options
-from cuts.cli.fitting import read_transcript
+from cuts.cli.fitting import check_no_rows, read_transcript
 from cuts.cli.progress import watching
 from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.cli.synthesis import PREVIEW_STEPS, ConfigOption, LabelOption, PreviewOption, QuietOption, SeedOption
@@ -90,6 +90,8 @@ def tune(
     settings = replace(settings, steps=PREVIEW_STEPS) if preview else settings
     if from_transcript is None:
         pipeline.check_not_private(asked)
+    else:
+        check_no_rows(data, schema, label)
     choices = tuning.choose(pipeline.without_privacy(asked), wanted, known)
     if from_transcript is None:
         rows = pipeline.find_rows(asked, data, delimiter=delimiter, quote=quote, encoding=encoding)

@@ -8,7 +8,7 @@ from cuts.lang.domain import check_domain
 from cuts.lang.lets import expand_lets
 from cuts.lang.options import number_option, word_option
 from cuts.lang.placeholders import open_placeholder
-from cuts.lang.privacy import EXAMPLE, KIND, privacy, private_schema
+from cuts.lang.privacy import EXAMPLE, KIND, asks_for_domain, privacy, private_schema
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import (
@@ -65,6 +65,8 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
     refused = refused_schema(program, schema)
     if refused is not None:
         return None, (refused,)  # alone: other messages could show what the private rows hold
+    if schema.provenance == "inferred" and any(isinstance(c.body, syntax.Settings) for c in program.commands):
+        return None, _privacy_alone(program, scope)
     expanded = expand_lets(program, scope)
     bound = [_Binder(command, number, program, scope).bound() for number, command in expanded]
     for second in [c for _, c in expanded if isinstance(c.body, syntax.Settings)][1:]:
@@ -78,7 +80,7 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
 def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None:
     """Why a private program cannot use a schema read from the rows (`None` if it still would have to be read)."""
     private = next((c for c in program.commands if isinstance(c.body, syntax.Settings)), None)
-    if private is None or (schema is not None and schema.provenance != "inferred"):
+    if private is None or (schema is not None and (schema.provenance != "inferred" or asks_for_domain(private))):
         return None
     return private_schema(program.data, private.span, schema)
 
@@ -86,13 +88,36 @@ def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None
 def bind_privacy(program: Program, schema: Schema) -> Privacy | None:
     """The privacy command alone, which needs no more of a schema than its names; `CutsError` if it is at fault."""
     scope = Scope(schema)
+    bound = _bound_privacy(program, scope)
+    if scope.found:
+        raise CutsError(scope.found, program.source)
+    return bound
+
+
+def _bound_privacy(program: Program, scope: Scope) -> Privacy | None:
     for number, command in enumerate(program.commands, start=1):
         if isinstance(command.body, syntax.Settings):
             bound = _Binder(command, number, program, scope).bound()
-            if scope.found:
-                raise CutsError(scope.found, program.source)
             return bound if isinstance(bound, Privacy) else None
     return None
+
+
+def _privacy_alone(program: Program, scope: Scope) -> tuple[Diagnostic, ...]:
+    """What is wrong with the privacy command; if nothing is, that the others wait for the domain to be found."""
+    private = _bound_privacy(program, scope)
+    return (*scope.found, *(() if private is None else (unknown_domain(private),)))
+
+
+def unknown_domain(private: Privacy) -> Diagnostic:
+    """Commands whose names and values cannot be checked yet."""
+    return Diagnostic(
+        "unknown-domain",
+        "the other commands are checked once the domain budget has found categories and ranges",
+        private.origin.span,
+        "found when the program is run",
+        "declare the schema to have them checked before anything is spent",
+        severity="warning",
+    )
 
 
 def bind_predicate(expr: syntax.Expr, schema: Schema) -> Pred:

@@ -103,6 +103,6 @@ def private_schema(data: str, span: Span, schema: Schema | None) -> Diagnostic:
         'set `provenance = "declared"` and pass it with `--schema`'
         if schema is None
         else "fill in what is publicly known and pass it with `--schema`, or add `WITH domain_budget=10%` to this "
-        f"command:\n\n{render_declaration(schema)}",
+        f"command:\n\n{render_declaration(schema).rstrip()}",
         exit_code=PRIVACY,
     )
