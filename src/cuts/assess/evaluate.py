@@ -20,7 +20,7 @@ from cuts.assess.sample import Outside, outside
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 
-STAMP = "computed from real rows: not private"
+STAMP = "contains non-private statistics: computed from real rows"
 
 
 @dataclass(frozen=True, slots=True)
