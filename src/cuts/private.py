@@ -18,6 +18,7 @@ import pyarrow as pa
 from cuts import pipeline, sampling
 from cuts.config import Config
 from cuts.count.kernel import count_codes
+from cuts.count.sources import MOST_ROWS
 from cuts.count.workload import choose_workload
 from cuts.data.codec import Codec, build_codec, encode
 from cuts.data.columns import Integer, Real, Temporal, size
@@ -105,8 +106,7 @@ def measure(
     privacy = bind_privacy(filled, schema)
     assert privacy is not None
     unknown = schema.provenance == "inferred" and privacy.domain_budget is not None
-    if not unknown:
-        _check(filled, schema)
+    _check(filled, schema)
     share = privacy.domain_budget or 0.0 if unknown else 0.0
     ledger = _opened(privacy, share)
     public = sha256(render_declaration(schema).encode()).hexdigest() if unknown else fingerprint(schema)
@@ -168,8 +168,8 @@ def fit_free(transcript: Transcript, config: Config, *, seed: int, watch: Watch)
 
 
 def draw_free(free: Model) -> Table:
-    """As many rows of a free model as it was fitted to."""
-    blocks = sampling.sample_blocks(free, seed=free.facts.seed)
+    """As many rows of a free model as it was fitted to, but not more than are looked at of any table."""
+    blocks = sampling.sample_blocks(free, min(free.facts.rows, MOST_ROWS), seed=free.facts.seed)
     return Table(pa.concat_tables([block.arrow for block in blocks]))
 
 

@@ -24,7 +24,7 @@ from cuts.assess.effects import (
     signed_gaps,
     value_of,
 )
-from cuts.assess.learners import CLASSIFIERS, missing_extra, uninterrupted
+from cuts.assess.learners import CLASSIFIERS, missing_extra
 from cuts.assess.render import as_data, as_text
 from cuts.assess.verify import Verdict, holds, verify
 from cuts.data.columns import Category, Real
@@ -33,6 +33,7 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
+from cuts.text.interrupts import uninterrupted
 
 SCHEMA = Schema(
     "people",

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from cuts.config import Config
 from cuts.count.marginals import Clique, Marginals
+from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.model.fit import WARM_UP, Fitted, Progress, Schedule, fit
 from cuts.model.mixture import marginal
-from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 
 Codes = dict[str, NDArray[np.int64]]
 

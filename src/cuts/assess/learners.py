@@ -5,11 +5,7 @@ Their settings are fixed, so that figures compare: between tables, with the pape
 
 from __future__ import annotations
 
-import signal
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal, get_args
 
@@ -17,6 +13,7 @@ import numpy as np
 
 from cuts.data.table import Floats, IntArray
 from cuts.text.diagnostic import USAGE, Diagnostic
+from cuts.text.interrupts import uninterrupted
 
 Classifier = Literal["xgboost", "random forest", "logistic regression"]
 Regressor = Literal["xgboost", "random forest", "ridge regression"]
@@ -76,22 +73,6 @@ def _regressor(learner: Regressor) -> Any:
 def _scaled(model: Any) -> Any:
     scaler = import_module("sklearn.preprocessing").StandardScaler()
     return import_module("sklearn.pipeline").make_pipeline(scaler, model)
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Work that Ctrl-C does not cut short but ends after: XGBoost calls back into Python, where it would crash."""
-    if threading.current_thread() is not threading.main_thread():  # interrupts go to the main thread
-        yield
-        return
-    waiting: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if waiting:
-        raise KeyboardInterrupt
 
 
 def _fit(model: Any, features: Any, outcomes: Any) -> Any:

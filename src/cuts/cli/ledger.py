@@ -49,7 +49,7 @@ def list_(ledger: options.LedgerOption = None, format: options.FormatOption = op
     Example: cuts ledger list
     """
     book = default_book() if ledger is None else Book(ledger)
-    spent = book.spent()
+    spent = [each for each in book.spent() if each.releases]
     if format is options.Format.json:
         told = [
             {"data": s.data, "releases": s.releases, "rho": str(s.rho), "epsilon": s.epsilon, "delta": s.delta}

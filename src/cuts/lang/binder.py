@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cuts.data.schema import Schema
+from dataclasses import replace
+
+from cuts.data.schema import Category, Column, Empty, Identifier, Schema
 from cuts.lang import models, printer, rows, syntax, tables
 from cuts.lang.domain import check_domain
 from cuts.lang.lets import expand_lets
@@ -105,7 +107,22 @@ def _bound_privacy(program: Program, scope: Scope) -> Privacy | None:
 def _privacy_alone(program: Program, scope: Scope) -> tuple[Diagnostic, ...]:
     """What is wrong with the privacy command; if nothing is, that the others wait for the domain to be found."""
     private = _bound_privacy(program, scope)
-    return (*scope.found, *(() if private is None else (unknown_domain(private),)))
+    said = bind_all(program, _without_values(scope.schema))[1]
+    names = [each for each in said if each.code == "unknown-column" and each not in scope.found]
+    return (*scope.found, *names, *(() if private is None else (unknown_domain(private),)))
+
+
+def _without_values(schema: Schema) -> Schema:
+    """The schema with names and kinds only, so that what is said about names is said by them alone."""
+    columns: list[Column] = []
+    for column in schema.columns:
+        if isinstance(column, Category):
+            columns.append(Category(column.name, ("?",), missing=True))
+        elif isinstance(column, Identifier | Empty):
+            columns.append(column)
+        else:
+            columns.append(replace(column, low=0, high=1, bins=1))
+    return replace(schema, columns=tuple(columns), provenance="declared")
 
 
 def unknown_domain(private: Privacy) -> Diagnostic:

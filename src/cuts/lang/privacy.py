@@ -17,6 +17,8 @@ from cuts.text.source import Span
 
 KIND = "DIFFERENTIAL PRIVACY"
 EXAMPLE = "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1.0, DELTA=1e-9;"
+MOST_ROWS_EACH = 1_000_000
+LEAST_EPSILON, MOST_EPSILON = 1e-6, 1_000
 _KEYS = ("epsilon", "delta", "max_rows_per_person", "person", "relation", "domain_budget")
 
 
@@ -27,11 +29,14 @@ def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> 
     epsilon = _amount("epsilon", options, scope, origin.body_span)
     delta = _amount("delta", options, scope, origin.body_span)
     rows_each = whole_option(options["max_rows_per_person"], scope) if "max_rows_per_person" in options else 1
-    domain = _domain_budget(options["domain_budget"], scope) if "domain_budget" in options else None
-    if epsilon is not None and not 0 < epsilon <= 1_000:
+    if rows_each is not None and rows_each > MOST_ROWS_EACH:
         scope.add(
-            _bad_amount("bad-epsilon", "EPSILON lies between 0 and 1,000", options["epsilon"].span, "EPSILON=1.0")
+            bad_option(f"`max_rows_per_person` is at most {MOST_ROWS_EACH:,}", options["max_rows_per_person"].span)
         )
+    domain = _domain_budget(options["domain_budget"], scope) if "domain_budget" in options else None
+    if epsilon is not None and not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        limits = f"EPSILON lies between {LEAST_EPSILON:f} and {MOST_EPSILON:,}"
+        scope.add(_bad_amount("bad-epsilon", limits, options["epsilon"].span, "EPSILON=1.0"))
     if delta is not None and not 0 < delta < 1:
         scope.add(_bad_amount("bad-delta", "DELTA lies between 0 and 1", options["delta"].span, "DELTA=1e-9"))
     relation: Literal["add/remove", "replace"] = "add/remove"
@@ -47,7 +52,11 @@ def _person(options: dict[str, syntax.Option], scope: Scope) -> str | None:
     """The column that tells persons apart: the one named, or the only identifier where rows of a person are limited."""
     known = [column.name for column in scope.schema if isinstance(column, Identifier)]
     if "person" not in options:
-        return known[0] if "max_rows_per_person" in options and len(known) == 1 else None
+        limited = options.get("max_rows_per_person")
+        if limited is not None and len(known) > 1:
+            example = f"{KIND}: EPSILON=1.0, DELTA=1e-9 WITH max_rows_per_person=3, person={known[0]}"
+            scope.add(missing_argument(KIND, "PERSON", limited.span, example))
+        return known[0] if limited is not None and len(known) == 1 else None
     value = options["person"].value
     if not isinstance(value, syntax.Name):
         scope.add(type_mismatch("a column was expected", value.span, "not a name"))

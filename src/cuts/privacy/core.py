@@ -28,6 +28,7 @@ from cuts.privacy.query import Query, grouped
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.secret import Secret, reveal
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
+from cuts.text.interrupts import uninterrupted
 
 Record: TypeAlias = Callable[[Event], None]
 
@@ -112,7 +113,8 @@ class Core:
         self._ledger = self._ledger.charged(event)
         self._record(event)
         try:
-            return self._filter(measurement)
+            with uninterrupted():
+                return self._filter(measurement)
         except Exception:  # whatever it was, its message could show a count
             problem = CutsError([core_failed()])
         raise problem  # outside, so that it does not carry the other one along
@@ -174,7 +176,8 @@ def discover(
     ledger = ledger.charged(event)
     record(event)
     try:
-        return tuple(sorted(measurement(reveal(counts)))), ledger
+        with uninterrupted():
+            return tuple(sorted(measurement(reveal(counts)))), ledger
     except Exception:  # whatever it was, its message could show a text
         problem = CutsError([core_failed()])
     raise problem

@@ -16,7 +16,7 @@ import numpy as np
 from cuts.data.codec import Codec, build_codec
 from cuts.data.columns import DEFAULT_BINS, Category, Column, Identifier, Integer, Numeric, Real, Temporal
 from cuts.data.schema import Schema
-from cuts.data.table import IntArray
+from cuts.data.table import Floats, IntArray
 from cuts.privacy.adaptive import gaussian_scale
 from cuts.privacy.core import Core, Record, count_rows, count_values, discover
 from cuts.privacy.ledger import Ledger
@@ -24,9 +24,11 @@ from cuts.privacy.query import fine
 from cuts.privacy.reading import PrivateRows
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed
 
-SURE = 4.0  # times the noise, from which a bin holds rows
-STEPS = 128  # even steps of the second look at a range
+SURE = 4.0  # times the noise, from which bins hold rows
+STEPS = 16  # even steps of the second look at a range
 LOWEST, HIGHEST = -10, 53  # powers of two that are told apart
+ALL = 2**HIGHEST  # no number is larger
+LIMITS = {"date": (-719_162, 2_932_896), "timestamp": (-62_135_596_800, 253_402_300_799), "time": (0, 86_399)}
 
 
 def discover_domain(
@@ -48,12 +50,10 @@ def discover_domain(
             known, ledger = discover(counts[column.name], column.name, ledger, scale, delta / len(texts), record)
             if known:
                 found[column.name] = replace(column, categories=known, ordered=False, missing=True)
-    if numbers:
-        magnitudes = [_spanning(column) for column in numbers]
-        coarse, ledger = _ranges(rows, schema, magnitudes, ledger, scale, record)
-        steps = [_stepping(column) for column in coarse]
-        fine_ranges, ledger = _ranges(rows, schema, steps, ledger, scale, record)
-        found |= {column.name: _as_declared(column, schema) for column in fine_ranges}
+    ranges, ledger = _ranges(rows, schema, [_spanning(column) for column in numbers], ledger, scale, record)
+    again, ledger = _ranges(rows, schema, [_stepping(column) for column in ranges], ledger, scale, record)
+    for number in (*ranges, *again):  # what the second look does not see keeps the range of the first
+        found[number.name] = _as_declared(number, schema)
     lost = [column.name for column in (*texts, *numbers) if column.name not in found]
     if lost:
         raise CutsError([nothing_found(lost)])
@@ -68,6 +68,8 @@ def _ranges(
     rows: PrivateRows, schema: Schema, columns: Sequence[Numeric], ledger: Ledger, scale: float, record: Record
 ) -> tuple[list[Numeric], Ledger]:
     """The columns with the range of those bins that surely hold rows; a column without any is left out."""
+    if not columns:
+        return [], ledger
     codec = build_codec(replace(schema, columns=tuple(columns), label=None, protected=(), derived=()), {})
     sizes = {bins.column.name: bins.size for bins in codec.columns}
     cliques = [(name,) for name in sizes]
@@ -76,22 +78,33 @@ def _ranges(
     found = []
     for column in columns:
         noisy = core.measure(fine((column.name,), sizes), scale)
-        narrowed = _narrowed(column, noisy, SURE * scale, codec)
+        narrowed = _narrowed(column, noisy, scale, codec)
         if narrowed is not None:
             found.append(narrowed)
     return found, core.ledger
 
 
-def _narrowed(column: Numeric, noisy: IntArray, least: float, codec: Codec) -> Numeric | None:
-    """The column with the range from the first to the last bin above a count."""
-    held = np.flatnonzero(noisy[:-1] > least)  # the last bin is of missing values
-    if len(held) == 0:
+def _narrowed(column: Numeric, noisy: IntArray, scale: float, codec: Codec) -> Numeric | None:
+    """The column without the bins at either end that hold nothing but noise; nothing if all do."""
+    known = noisy[:-1].astype(np.float64)  # the last bin is of missing values
+    first, after = _telling(known, scale), len(known) - _telling(known[::-1], scale)
+    if first >= after:
         return None
     edges = [*codec[column.name].edges, float(column.high)]  # type: ignore[union-attr]
-    low, high = edges[int(held[0])], edges[int(held[-1]) + 1]
+    low, high = edges[first], edges[after]
     if isinstance(column, Integer):
         return replace(column, low=math.floor(low), high=math.ceil(high), bins=1)
     return replace(column, low=low, high=high, bins=1)
+
+
+def _telling(counts: Floats, scale: float) -> int:
+    """How many counts can be left out from the start, no neighbours among which are more than noise."""
+    total = np.concatenate([[0.0], np.cumsum(counts)])
+    for end in range(1, len(total)):
+        width = np.arange(end, 0, -1)  # of all stretches that end there
+        if (total[end] - total[:end] > SURE * scale * np.sqrt(width)).any():
+            return end - 1
+    return len(counts)
 
 
 def _spanning(column: Numeric) -> Numeric:
@@ -100,8 +113,7 @@ def _spanning(column: Numeric) -> Numeric:
     whole = not (isinstance(column, Real) or column.per_unit != 1)
     powers = [power for power in powers if power >= 1.0] if whole else powers
     edges = (*(-power for power in reversed(powers)), 0.0, *powers)
-    limit = 2**HIGHEST
-    low, high = (0, 86_399) if isinstance(column, Temporal) and column.kind == "time" else (-limit, limit)
+    low, high = LIMITS.get(column.kind, (-ALL, ALL)) if isinstance(column, Temporal) else (-ALL, ALL)
     inner = tuple(edge for edge in edges if low < edge <= high)
     return replace(column, low=low, high=high, bins=inner, missing=True)
 
