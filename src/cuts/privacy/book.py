@@ -82,7 +82,7 @@ class Book:
 
     def charge(self, entry: Entry, event: Event) -> None:
         """Write a read of a release down; a `CutsError` if that is beyond its limit."""
-        with self._locked() as lines:
+        with self._locked(whole=entry.most_epsilon is not None) as lines:
             if entry.most_epsilon is not None:  # another release may have been charged since this one began
                 before = _spent(lines, entry.data)
                 _check_limit(before, event.cost, entry.delta, entry.most_epsilon)
@@ -105,12 +105,12 @@ class Book:
         return bool(stream.read(1) == b"\n")
 
     @contextmanager
-    def _locked(self) -> Iterator[list[dict[str, Any]]]:
-        """The lines so far, while nobody else adds any."""
+    def _locked(self, *, whole: bool = True) -> Iterator[list[dict[str, Any]]]:
+        """The lines so far, or only the last one, while nobody else adds any."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.with_name(self.path.name + ".lock").open("w") as lock, _only_one(lock):
-                yield _read(self.path)
+                yield _read(self.path) if whole else _read_last(self.path)
         except OSError as error:
             raise unwritable(self.path, error) from None
 
@@ -182,6 +182,19 @@ def _read(path: Path) -> list[dict[str, Any]]:
             raise CutsError([bad_book(path, number)])
         lines.append(line)
     return lines
+
+
+def _read_last(path: Path) -> list[dict[str, Any]]:
+    """The last line of the file alone."""
+    size, length, end = path.stat().st_size, 1 << 12, b""
+    with path.open("rb") as stream:
+        while b"\n" not in end.rstrip(b"\n") and len(end) < size:
+            stream.seek(-min(length, size), os.SEEK_END)
+            end, length = stream.read(), 2 * length
+    try:
+        return [json.loads(end.rstrip(b"\n").rpartition(b"\n")[2])]
+    except (ValueError, RecursionError):
+        raise CutsError([bad_book(path, path.read_bytes().count(b"\n"))]) from None
 
 
 def _is_entry(line: Mapping[str, Any]) -> bool:
