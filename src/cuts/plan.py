@@ -31,6 +31,8 @@ from cuts.logic.core import build_grid
 from cuts.logic.diagram import Diagram, compile_rules
 from cuts.logic.layout import conditions, lay_out
 from cuts.logic.splits import find_splits
+from cuts.privacy.accountant import rho_of
+from cuts.privacy.adaptive import SINGLES
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.vocab.names import measures
@@ -120,7 +122,8 @@ def _how(command: Bound, diagram: Diagram, closed: bool) -> str:
         case ModelGoal() | ModelAim():
             return _effect(command)
         case Privacy(epsilon, delta):
-            return f"noisy counts only, epsilon={short(epsilon)}, delta={short(delta)}"
+            budget = f"rho {short(rho_of(epsilon, delta), 3)}, {100 * SINGLES:.0f} % of it for single columns"
+            return f"noisy counts only: {budget}, the rest round by round"
         case _:
             assert_never(command)
 
