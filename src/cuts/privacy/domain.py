@@ -8,8 +8,9 @@ in even steps of what was found. Every column found may be missing, and numbers 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,8 +25,10 @@ from cuts.privacy.query import fine
 from cuts.privacy.reading import PrivateRows
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed
 
-SURE = 4.0  # times the noise, from which bins hold rows
+SURE = 6.0  # times the noise, from which bins hold rows: there are thousands of stretches of bins
+FEW = 0.01  # of the rows
 STEPS = 16  # even steps of the second look at a range
+Empty: TypeAlias = Callable[[Floats, float], int]  # how many counts at the start are of no rows
 LOWEST, HIGHEST = -10, 53  # powers of two that are told apart
 ALL = 2**HIGHEST  # no number is larger
 LIMITS = {"date": (-719_162, 2_932_896), "timestamp": (-62_135_596_800, 253_402_300_799), "time": (0, 86_399)}
@@ -50,8 +53,10 @@ def discover_domain(
             known, ledger = discover(counts[column.name], column.name, ledger, scale, delta / len(texts), record)
             if known:
                 found[column.name] = replace(column, categories=known, ordered=False, missing=True)
-    ranges, ledger = _ranges(rows, schema, [_spanning(column) for column in numbers], ledger, scale, record)
-    again, ledger = _ranges(rows, schema, [_stepping(column) for column in ranges], ledger, scale, record)
+    wide = [_spanning(column) for column in numbers]
+    ranges, ledger = _ranges(rows, schema, wide, ledger, scale, record, _without_rows)
+    steps = [_stepping(column) for column in ranges]
+    again, ledger = _ranges(rows, schema, steps, ledger, scale, record, _with_few_rows)
     for number in (*ranges, *again):  # what the second look does not see keeps the range of the first
         found[number.name] = _as_declared(number, schema)
     lost = [column.name for column in (*texts, *numbers) if column.name not in found]
@@ -65,9 +70,15 @@ def discover_domain(
 
 
 def _ranges(
-    rows: PrivateRows, schema: Schema, columns: Sequence[Numeric], ledger: Ledger, scale: float, record: Record
+    rows: PrivateRows,
+    schema: Schema,
+    columns: Sequence[Numeric],
+    ledger: Ledger,
+    scale: float,
+    record: Record,
+    empty: Empty,
 ) -> tuple[list[Numeric], Ledger]:
-    """The columns with the range of those bins that surely hold rows; a column without any is left out."""
+    """The columns without bins at either end, as many as `empty` says; a column of which none is left is left out."""
     if not columns:
         return [], ledger
     codec = build_codec(replace(schema, columns=tuple(columns), label=None, protected=(), derived=()), {})
@@ -78,16 +89,16 @@ def _ranges(
     found = []
     for column in columns:
         noisy = core.measure(fine((column.name,), sizes), scale)
-        narrowed = _narrowed(column, noisy, scale, codec)
+        narrowed = _narrowed(column, noisy, scale, codec, empty)
         if narrowed is not None:
             found.append(narrowed)
     return found, core.ledger
 
 
-def _narrowed(column: Numeric, noisy: IntArray, scale: float, codec: Codec) -> Numeric | None:
-    """The column without the bins at either end that hold nothing but noise; nothing if all do."""
+def _narrowed(column: Numeric, noisy: IntArray, scale: float, codec: Codec, empty: Empty) -> Numeric | None:
+    """The column without the bins at either end that hold nothing; nothing if none does."""
     known = noisy[:-1].astype(np.float64)  # the last bin is of missing values
-    first, after = _telling(known, scale), len(known) - _telling(known[::-1], scale)
+    first, after = empty(known, scale), len(known) - empty(known[::-1], scale)
     if first >= after:
         return None
     edges = [*codec[column.name].edges, float(column.high)]  # type: ignore[union-attr]
@@ -97,7 +108,7 @@ def _narrowed(column: Numeric, noisy: IntArray, scale: float, codec: Codec) -> N
     return replace(column, low=low, high=high, bins=1)
 
 
-def _telling(counts: Floats, scale: float) -> int:
+def _without_rows(counts: Floats, scale: float) -> int:
     """How many counts can be left out from the start, no neighbours among which are more than noise."""
     total = np.concatenate([[0.0], np.cumsum(counts)])
     for end in range(1, len(total)):
@@ -105,6 +116,12 @@ def _telling(counts: Floats, scale: float) -> int:
         if (total[end] - total[:end] > SURE * scale * np.sqrt(width)).any():
             return end - 1
     return len(counts)
+
+
+def _with_few_rows(counts: Floats, scale: float) -> int:
+    """How many counts can be left out from the start that are about nothing together; noise leaves more of them in."""
+    above = np.flatnonzero(np.cumsum(counts) > FEW * max(float(counts.sum()), 0.0))
+    return int(above[0]) if len(above) else len(counts)
 
 
 def _spanning(column: Numeric) -> Numeric:
