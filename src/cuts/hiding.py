@@ -56,23 +56,20 @@ def _told(model: Model, command: Effect, track: Track) -> float:
 
 def _strongest(affordable: Callable[[float], bool]) -> float:
     """The largest strength that is affordable."""
-    if affordable(1.0):
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if affordable(middle) else (low, middle)
-    return low
+    return 1.0 if affordable(1.0) else _halve(affordable)[0]
 
 
 def _weakest(falls_short: Callable[[float], bool]) -> float:
     """The smallest strength that is enough, or all of it."""
     if not falls_short(0.0):
         return 0.0
-    if falls_short(1.0):
-        return 1.0
+    return 1.0 if falls_short(1.0) else _halve(falls_short)[1]
+
+
+def _halve(goes_further: Callable[[float], bool]) -> tuple[float, float]:
+    """Two near strengths: from the lower one it goes further, from the higher one it does not."""
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if falls_short(middle) else (low, middle)
-    return high
+        low, high = (middle, high) if goes_further(middle) else (low, middle)
+    return low, high

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from cuts.data.schema import Category, Column, Empty, Identifier, Schema
+from cuts.data.schema import Schema
 from cuts.lang import models, printer, rows, syntax, tables
 from cuts.lang.domain import check_domain
 from cuts.lang.lets import expand_lets
 from cuts.lang.options import number_option, word_option
 from cuts.lang.placeholders import open_placeholder
-from cuts.lang.privacy import EXAMPLE, KIND, asks_for_domain, privacy, private_schema
+from cuts.lang.privacy import (
+    EXAMPLE,
+    KIND,
+    asks_for_domain,
+    privacy,
+    private_schema,
+    unknown_domain,
+    without_values,
+)
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import (
@@ -107,34 +113,9 @@ def _bound_privacy(program: Program, scope: Scope) -> Privacy | None:
 def _privacy_alone(program: Program, scope: Scope) -> tuple[Diagnostic, ...]:
     """What is wrong with the privacy command; if nothing is, that the others wait for the domain to be found."""
     private = _bound_privacy(program, scope)
-    said = bind_all(program, _without_values(scope.schema))[1]
+    said = bind_all(program, without_values(scope.schema))[1]
     names = [each for each in said if each.code == "unknown-column" and each not in scope.found]
     return (*scope.found, *names, *(() if private is None else (unknown_domain(private),)))
-
-
-def _without_values(schema: Schema) -> Schema:
-    """The schema with names and kinds only, so that what is said about names is said by them alone."""
-    columns: list[Column] = []
-    for column in schema.columns:
-        if isinstance(column, Category):
-            columns.append(Category(column.name, ("?",), missing=True))
-        elif isinstance(column, Identifier | Empty):
-            columns.append(column)
-        else:
-            columns.append(replace(column, low=0, high=1, bins=1))
-    return replace(schema, columns=tuple(columns), provenance="declared")
-
-
-def unknown_domain(private: Privacy) -> Diagnostic:
-    """Commands whose names and values cannot be checked yet."""
-    return Diagnostic(
-        "unknown-domain",
-        "the other commands are checked once the domain budget has found categories and ranges",
-        private.origin.span,
-        "found when the program is run",
-        "declare the schema to have them checked before anything is spent",
-        severity="warning",
-    )
 
 
 def bind_predicate(expr: syntax.Expr, schema: Schema) -> Pred:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
-from cuts.data.schema import Identifier, Schema
+from cuts.data.schema import Category, Column, Empty, Identifier, Schema
 from cuts.data.schema_file import render_declaration
 from cuts.lang import syntax
 from cuts.lang.models import by_key, missing_argument
@@ -99,6 +100,31 @@ def asks_for_domain(command: syntax.Command) -> bool:
     """Whether a privacy command spends some of the budget on ranges and categories."""
     given = command.body.options if isinstance(command.body, syntax.Settings) else ()
     return any(option.key == "domain_budget" for option in (*given, *command.options))
+
+
+def without_values(schema: Schema) -> Schema:
+    """The schema with names and kinds only, so that what is said about names is said by them alone."""
+    columns: list[Column] = []
+    for column in schema.columns:
+        if isinstance(column, Category):
+            columns.append(Category(column.name, ("?",), missing=True))
+        elif isinstance(column, Identifier | Empty):
+            columns.append(column)
+        else:
+            columns.append(replace(column, low=0, high=1, bins=1))
+    return replace(schema, columns=tuple(columns), provenance="declared")
+
+
+def unknown_domain(private: Privacy) -> Diagnostic:
+    """Commands whose names and values cannot be checked yet."""
+    return Diagnostic(
+        "unknown-domain",
+        "the other commands are checked once the domain budget has found categories and ranges",
+        private.origin.span,
+        "found when the program is run",
+        "declare the schema to have them checked before anything is spent",
+        severity="warning",
+    )
 
 
 def private_schema(data: str, span: Span, schema: Schema | None) -> Diagnostic:
