@@ -155,7 +155,7 @@ def fit_made(columns: int, rows: int, config: Config) -> Cost:
 def fit_adult(data: Path, config: Config) -> Cost:
     """Fit Adult, and draw as many rows."""
     from cuts.count.sources import rows_of
-    from cuts.synthesis import sample_blocks
+    from cuts.flow.learn import sample_blocks
 
     real = load_table(data, "adult", "default")
     cost, model = fitted(config.components or 0, real.schema, rows_of(real.train), config, {})
@@ -171,7 +171,7 @@ def fit_adult(data: Path, config: Config) -> Cost:
 def fitted(size: int, schema: Schema, source: Any, config: Config, before: dict[str, float]) -> tuple[Cost, Any]:
     """The cost of fitting some rows, what came before included, and the model."""
     from cuts.lang.parser import parse
-    from cuts.synthesis import Watch, fit_model
+    from cuts.flow.learn import Watch, fit_model
 
     marks: list[tuple[str, float]] = []
     watch = Watch(stage=lambda text: marks.append((SHORT.get(text, text), time.process_time())))

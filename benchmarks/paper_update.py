@@ -41,7 +41,7 @@ from cuts.model.backbone import Backbone, Start, make_backbone
 from cuts.model.device import use_threads
 from cuts.model.mixture import Mixture
 from cuts.model.objective import one_way
-from cuts.synthesis import fit_model, sample_blocks
+from cuts.flow.learn import fit_model, sample_blocks
 
 BATCH = 15_000
 MARGINALS = 16  # in a step, at most

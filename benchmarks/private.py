@@ -26,10 +26,10 @@ from cuts import private, sampling
 from cuts.config import Config
 from cuts.data.table import Table
 from cuts.lang.parser import parse
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, render, transcript_from
-from cuts.shaping import Watch
+from cuts.effects import Watch
 
 PARTS = ("tables", "rules", "fair", "curve")
 TABLES = ("adult", "german", "compas")
@@ -111,7 +111,7 @@ def release(real: PaperTable, epsilon: float, seed: int) -> Transcript:
     """A fresh transcript of the train rows, as it would be read from a file."""
     program = parse(f"SYNTHESIZE: {real.name}; ENSURE: EPSILON={epsilon!r}, DELTA={DELTA!r}; END;")
     with tempfile.TemporaryDirectory() as folder:
-        account = private.Account(Book(Path(folder) / "ledger.jsonl"), real.name)
+        account = private.Account(LedgerFile(Path(folder) / "ledger.jsonl"), real.name)
         made = private.measure(
             program, real.schema, cells_of(real.train), account, config=Config(), seed=seed, watch=Watch()
         )

@@ -24,9 +24,9 @@ from cuts.data.codec import build_codec
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Integer, Schema
 from cuts.data.table import Table
-from cuts.frontier import Figure, Frontier, Point, figure, trace, turned, undominated
+from cuts.flow.frontier import Figure, Frontier, Point, figure, trace, turned, undominated
 from cuts.lang.parser import parse
-from cuts.model.knobs import Knob
+from cuts.model.group_shares import GroupShare
 from cuts.text.diagnostic import CutsError
 
 FAIR = """SYNTHESIZE: "jobs.csv";
@@ -122,7 +122,7 @@ def test_folds_that_do_not_know_a_number_are_left_out_of_it() -> None:
 
 @given(st.floats(-0.9, 0.9), st.floats(-0.9, 0.9))
 def test_a_knob_is_turned_on_the_line_and_stays_within_what_a_difference_can_be(free: float, chosen: float) -> None:
-    knob = Knob(1, "hired", "yes", chosen, "sex", "male")
+    knob = GroupShare(1, "hired", "yes", chosen, "sex", "male")
     assert turned(knob, free, 0.0).value == pytest.approx(free)
     assert turned(knob, free, 1.0).value == pytest.approx(chosen)
     assert -0.95 <= turned(knob, free, 1.25).value <= 0.95

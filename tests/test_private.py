@@ -26,7 +26,7 @@ from cuts import private
 from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import verify
 from cuts.config import Config
-from cuts.count.sources import MOST_ROWS
+from cuts.count.sources import MAX_ROWS
 from cuts.data.codec import build_codec
 from cuts.data.conform import check_table
 from cuts.data.exchange.sources import from_frame
@@ -36,15 +36,15 @@ from cuts.data.table import Table
 from cuts.lang.parser import parse
 from cuts.model import neural, noisy, store
 from cuts.privacy import adaptive
-from cuts.privacy.book import Book, Entry
+from cuts.privacy.ledger_file import LedgerFile, Entry
 from cuts.privacy.core import count_rows
 from cuts.privacy.ledger import Event
 from cuts.privacy.reading import cells_of
 from cuts.privacy.secret import reveal
 from cuts.privacy.transcript import Transcript, promise, render, transcript_from
-from cuts.private import Account, Made, fit_private, fit_transcript
-from cuts.sampling import sample_blocks, spec_of
-from cuts.shaping import Watch
+from cuts.flow.release import Account, Made, fit_private, fit_transcript
+from cuts.model.rows import sample_blocks, spec_of
+from cuts.effects import Watch
 from cuts.synthesizer import Synthesizer
 from cuts.text.diagnostic import CutsError
 
@@ -88,14 +88,14 @@ def _quick() -> Iterator[None]:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Book:
-    return Book(tmp_path / "ledger.jsonl")
+def book(tmp_path: Path) -> LedgerFile:
+    return LedgerFile(tmp_path / "ledger.jsonl")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """A release of the people, with a row rule."""
-    account = Account(Book(tmp_path_factory.mktemp("made") / "ledger.jsonl"), "people")
+    account = Account(LedgerFile(tmp_path_factory.mktemp("made") / "ledger.jsonl"), "people")
     return fit_private(program(RULE), SCHEMA, cells_of(people()), account, config=SMALL, seed=5)
 
 
@@ -106,15 +106,15 @@ def transcript(made: Made) -> Transcript:
 
 
 def released(
-    book: Book,
+    book: LedgerFile,
     rows: Any,
     *commands: str,
     schema: Schema = SCHEMA,
     terms: str = TERMS,
     data: str = "people",
-    most_epsilon: float | None = None,
+    max_epsilon: float | None = None,
 ) -> Made:
-    account = Account(book, data, most_epsilon)
+    account = Account(book, data, max_epsilon)
     return fit_private(
         program(*commands, terms=terms),
         schema,
@@ -215,7 +215,7 @@ def test_another_seed_program_or_setting_makes_another_model(
     assert render(known(other)) == render(transcript)
 
 
-def test_the_same_seed_is_another_release_and_the_book_adds_up(book: Book) -> None:
+def test_the_same_seed_is_another_release_and_the_book_adds_up(book: LedgerFile) -> None:
     first, second = (known(released(book, people(200))) for _ in range(2))
     assert [a.values.tolist() for a in first.measurements[:3]] != [a.values.tolist() for a in second.measurements[:3]]
     (spent,) = book.spent()
@@ -227,7 +227,7 @@ def test_the_same_seed_is_another_release_and_the_book_adds_up(book: Book) -> No
     assert first.ledger.history.data == second.ledger.history.data != "people"  # known by a salted hash
 
 
-def test_seeding_every_generator_does_not_seed_the_noise(book: Book) -> None:
+def test_seeding_every_generator_does_not_seed_the_noise(book: LedgerFile) -> None:
     import random
 
     import torch
@@ -241,7 +241,7 @@ def test_seeding_every_generator_does_not_seed_the_noise(book: Book) -> None:
     assert seen[0] != seen[1]
 
 
-def test_more_than_allowed_is_refused_before_the_rows_are_read(book: Book) -> None:
+def test_more_than_allowed_is_refused_before_the_rows_are_read(book: LedgerFile) -> None:
     class Untouchable:
         def blocks(self, names: Sequence[str]) -> Iterator[Table]:
             raise AssertionError("the rows were read")
@@ -252,10 +252,10 @@ def test_more_than_allowed_is_refused_before_the_rows_are_read(book: Book) -> No
             fit_private(program(), SCHEMA, Untouchable(), account, config=SMALL)
         assert caught.value.exit_code == 5
     assert book.spent() == ()
-    released(book, people(100), most_epsilon=3.1)
+    released(book, people(100), max_epsilon=3.1)
     with pytest.raises(CutsError, match="budget-spent"):
-        released(book, people(100), most_epsilon=3.1)
-    released(book, people(100), most_epsilon=3.1, data="other people")
+        released(book, people(100), max_epsilon=3.1)
+    released(book, people(100), max_epsilon=3.1, data="other people")
 
 
 @pytest.mark.parametrize(
@@ -268,13 +268,13 @@ def test_more_than_allowed_is_refused_before_the_rows_are_read(book: Book) -> No
         (["ENFORCE: age > 60", "ENFORCE: E[age] == 50"], "unreachable-target"),
     ],
 )
-def test_a_program_at_fault_costs_nothing(book: Book, commands: list[str], code: str) -> None:
+def test_a_program_at_fault_costs_nothing(book: LedgerFile, commands: list[str], code: str) -> None:
     with pytest.raises(CutsError, match=code):
         released(book, people(50), *commands)
     assert book.spent() == ()
 
 
-def test_a_setting_that_cannot_be_used_costs_nothing(book: Book) -> None:
+def test_a_setting_that_cannot_be_used_costs_nothing(book: LedgerFile) -> None:
     for config in (replace(SMALL, backbone="gpt"), replace(SMALL, device="abacus")):
         with pytest.raises(CutsError, match="bad-config"):
             fit_private(program(), SCHEMA, cells_of(people(50)), Account(book, "people"), config=config)
@@ -283,7 +283,7 @@ def test_a_setting_that_cannot_be_used_costs_nothing(book: Book) -> None:
     assert book.spent() == ()
 
 
-def test_placeholders_are_filled(book: Book) -> None:
+def test_placeholders_are_filled(book: LedgerFile) -> None:
     asked = program("ENFORCE: age >= <least>", terms="ENSURE: EPSILON=<e>, DELTA=1e-6")
     values: dict[str, str | float] = {"least": 60, "e": 2.0}
     found = fit_private(
@@ -319,7 +319,7 @@ def test_rules_that_cut_bins_apart_hold_in_every_row(transcript: Transcript, bac
     assert not {25, 31, 52, 53, 78} & set(edges)  # what was measured has bins on both sides
 
 
-def test_a_private_release_can_be_made_with_the_neural_backbone(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_release_can_be_made_with_the_neural_backbone(book: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neural, "SETTLED", 300)
     config = Config(backbone="neural", batch=20, steps=15, threads=1)
     found = fit_private(program(RULE), SCHEMA, cells_of(people(300)), Account(book, "people"), config=config, seed=2)
@@ -395,7 +395,7 @@ def test_a_transcript_of_very_many_rows_does_not_draw_them_all(transcript: Trans
     assert many.rows > 2_000_000
     found = shaped(many, RULE, config=replace(SMALL, steps=5))
     assert found.model.facts.rows == many.rows
-    assert found.reference.rows <= 2 * MOST_ROWS  # what programs that are not private look at
+    assert found.reference.rows <= 2 * MAX_ROWS  # what programs that are not private look at
 
 
 # --- rows that are not as they should be
@@ -416,7 +416,7 @@ ODD: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("rows", [[], ODD[:1], [ODD[5]] * 40, ODD, ODD * 60])
-def test_whatever_rows_hold_a_release_is_a_release(book: Book, rows: list[dict[str, Any]], missing: bool) -> None:
+def test_whatever_rows_hold_a_release_is_a_release(book: LedgerFile, rows: list[dict[str, Any]], missing: bool) -> None:
     schema = replace(SCHEMA, columns=tuple(replace(column, missing=missing) for column in SCHEMA.columns))
     table = pa.Table.from_pylist(rows, schema=pa.schema([(name, pa.string()) for name in SCHEMA.names]))
     found = released(book, table, RULE, schema=schema)
@@ -427,14 +427,14 @@ def test_whatever_rows_hold_a_release_is_a_release(book: Book, rows: list[dict[s
     assert holds(found.model, drawn(found.model, 50)) == [None, True]
 
 
-def test_numbers_outside_their_range_count_at_its_ends(book: Book) -> None:
+def test_numbers_outside_their_range_count_at_its_ends(book: LedgerFile) -> None:
     ages = ["1e300"] * 2_000 + ["-inf"] * 2_000
     table = pa.table({"age": ages, "ward": ["eye"] * 4_000, "smokes": ["yes"] * 4_000})
     found = drawn(released(book, table).model, 1_000).column("age").to_pylist()
     assert np.mean([age > 85 or age < 23 for age in found]) > 0.9
 
 
-def test_missing_cells_dates_reals_and_many_bins_are_learned(book: Book) -> None:
+def test_missing_cells_dates_reals_and_many_bins_are_learned(book: LedgerFile) -> None:
     rng = np.random.default_rng(3)
     rows = 3_000
     days = rng.integers(18_000, 18_400, rows)
@@ -475,7 +475,7 @@ def visits(often: int, others: int) -> pa.Table:
     return table.add_column(0, "patient", pa.array(names))
 
 
-def test_a_person_with_very_many_rows_counts_a_few_times(book: Book) -> None:
+def test_a_person_with_very_many_rows_counts_a_few_times(book: LedgerFile) -> None:
     rows = cells_of(visits(1_000, 500))
     codec = build_codec(PERSONAL, {})
     for most in (1, 3, 2_000):
@@ -495,7 +495,7 @@ def test_a_person_with_very_many_rows_counts_a_few_times(book: Book) -> None:
 
 
 @pytest.mark.parametrize(("options", "times"), [("max_rows_per_person=3", 9), ("relation=replace", 2)])
-def test_the_same_noise_costs_more_for_more_rows_and_for_replacing(book: Book, options: str, times: int) -> None:
+def test_the_same_noise_costs_more_for_more_rows_and_for_replacing(book: LedgerFile, options: str, times: int) -> None:
     ledger = known(released(book, visits(5, 200), schema=PERSONAL, terms=f"{TERMS} WITH {options}")).ledger
     for event in ledger.events:
         if event.kind == "measure":
@@ -506,13 +506,13 @@ def test_the_same_noise_costs_more_for_more_rows_and_for_replacing(book: Book, o
     assert ledger.epsilon_spent <= 3.0
 
 
-def test_rows_of_a_person_without_a_column_to_tell_them_are_promised_together(book: Book) -> None:
+def test_rows_of_a_person_without_a_column_to_tell_them_are_promised_together(book: LedgerFile) -> None:
     # Nothing can be left out then: that nobody has more rows is the owner's word, and the unit says so.
     unit = known(released(book, people(100), terms=f"{TERMS} WITH max_rows_per_person=3")).ledger.terms.unit
     assert "3 rows" in unit
 
 
-def test_replacing_is_told(book: Book) -> None:
+def test_replacing_is_told(book: LedgerFile) -> None:
     found = known(released(book, people(100), terms=f"{TERMS} WITH relation=replace"))
     assert found.ledger.terms.relation == "replace"
     assert "the values of one row" in promise(found)
@@ -523,7 +523,7 @@ def test_replacing_is_told(book: Book) -> None:
 # --- runs that do not end
 
 
-def test_what_an_interrupted_run_was_charged_stays(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_interrupted_run_was_charged_stays(book: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
     record, charged = Entry.record, list[Event]()
 
     def stopping(self: Entry, event: Event) -> None:
@@ -539,14 +539,14 @@ def test_what_an_interrupted_run_was_charged_stays(book: Book, monkeypatch: pyte
     (spent,) = book.spent()
     assert (spent.releases, spent.rho) == (1, sum(event.cost for event in charged))
     with pytest.raises(CutsError, match="budget-spent"):
-        released(book, people(100), most_epsilon=3.0)
+        released(book, people(100), max_epsilon=3.0)
     assert known(released(book, people(100))).ledger.history.rho == spent.rho
 
 
 def test_a_ledger_that_cannot_be_written_stops_before_a_row_is_read(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CutsError, match="unwritable-file"):
-        released(Book(tmp_path / "file" / "ledger.jsonl"), people(50))
+        released(LedgerFile(tmp_path / "file" / "ledger.jsonl"), people(50))
 
 
 INTERRUPTED = """
@@ -557,9 +557,9 @@ from cuts.config import Config
 from cuts.data.schema import Category, Schema
 from cuts.lang.parser import parse
 from cuts.privacy import core
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
-from cuts.private import Account, fit_private
+from cuts.flow.release import Account, fit_private
 
 grouped = core.grouped
 def stopping(*given):
@@ -570,7 +570,7 @@ schema = Schema("t", (Category("a", ("x", "y")), Category("b", ("x", "y"))))
 program = parse("SYNTHESIZE: t; ENSURE: EPSILON=1, DELTA=1e-6; END;")
 try:
     fit_private(program, schema, cells_of(pa.table({"a": ["x"] * 9, "b": ["y"] * 9})),
-                Account(Book(Path(sys.argv[1])), "t"), config=Config(steps=1, components=2))
+                Account(LedgerFile(Path(sys.argv[1])), "t"), config=Config(steps=1, components=2))
 except KeyboardInterrupt:
     print("stopped")
 """
@@ -581,7 +581,7 @@ def test_ctrl_c_in_the_middle_of_a_read_stops_and_does_not_crash(tmp_path: Path)
         [sys.executable, "-c", INTERRUPTED, str(tmp_path / "ledger.jsonl")], capture_output=True, text=True
     )
     assert (done.stdout, done.stderr, done.returncode) == ("stopped\n", "", 0)
-    (spent,) = Book(tmp_path / "ledger.jsonl").spent()
+    (spent,) = LedgerFile(tmp_path / "ledger.jsonl").spent()
     assert spent.rho > 0
 
 
@@ -620,7 +620,7 @@ def test_the_same_kind_of_frame_comes_back(tmp_path: Path, kind: str, type_: typ
     table = from_frame(sample)
     assert (table.rows, table.names) == (200, SCHEMA.names)
     assert all(verdict.holds in (True, None) for verdict in synthesizer.verify(sample))
-    assert [spent.data for spent in Book(tmp_path / "ledger.jsonl").spent()] == ["people of test"]
+    assert [spent.data for spent in LedgerFile(tmp_path / "ledger.jsonl").spent()] == ["people of test"]
 
 
 def test_a_private_synthesizer_is_cloned_saved_and_loaded(tmp_path: Path) -> None:
@@ -631,10 +631,10 @@ def test_a_private_synthesizer_is_cloned_saved_and_loaded(tmp_path: Path) -> Non
         seed=4,
         config={"steps": 20, "components": 10},
         ledger=str(tmp_path / "ledger.jsonl"),
-        most_epsilon=3.5,
+        max_epsilon=3.5,
     )
     assert clone(made).get_params() == made.get_params()
-    assert made.get_params()["most_epsilon"] == 3.5
+    assert made.get_params()["max_epsilon"] == 3.5
     made.fit(people(300).to_pandas())
     made.save(tmp_path / "m.synth")
     loaded = Synthesizer.load(tmp_path / "m.synth")
@@ -644,7 +644,7 @@ def test_a_private_synthesizer_is_cloned_saved_and_loaded(tmp_path: Path) -> Non
     assert loaded.sample(40).to_pylist() == made.sample(40).to_dict("records")
     with pytest.raises(CutsError, match="budget-spent"):
         clone(made).fit(people(300))
-    assert [spent.data for spent in Book(tmp_path / "ledger.jsonl").spent()] == ["people"]
+    assert [spent.data for spent in LedgerFile(tmp_path / "ledger.jsonl").spent()] == ["people"]
 
 
 def test_a_synthesizer_without_a_public_schema_refuses_and_says_nothing_of_the_rows(tmp_path: Path) -> None:
@@ -660,7 +660,7 @@ def test_a_synthesizer_without_a_public_schema_refuses_and_says_nothing_of_the_r
 # --- what is told
 
 
-def test_who_watches_is_told_nothing_of_the_rows(book: Book) -> None:
+def test_who_watches_is_told_nothing_of_the_rows(book: LedgerFile) -> None:
     told: list[str] = []
     watch = Watch(
         told.append,

@@ -26,11 +26,11 @@ from cuts.lang.parser import parse
 from cuts.model import noisy, store
 from cuts.privacy import adaptive
 from cuts.privacy.accountant import epsilon_of
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, promise
-from cuts.private import Account, Made, fit_private, fit_transcript
-from cuts.sampling import sample_blocks
+from cuts.flow.release import Account, Made, fit_private, fit_transcript
+from cuts.model.rows import sample_blocks
 from cuts.text.diagnostic import CutsError
 from cuts.text.render import as_text
 
@@ -72,11 +72,11 @@ def _quick() -> Iterator[None]:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Book:
-    return Book(tmp_path / "ledger.jsonl")
+def book(tmp_path: Path) -> LedgerFile:
+    return LedgerFile(tmp_path / "ledger.jsonl")
 
 
-def released(book: Book, rows: Any, schema: Schema, *commands: str, terms: str = DOMAIN) -> Made:
+def released(book: LedgerFile, rows: Any, schema: Schema, *commands: str, terms: str = DOMAIN) -> Made:
     return fit_private(program(terms, *commands), schema, cells_of(rows), Account(book, "people"), config=SMALL, seed=1)
 
 
@@ -90,12 +90,12 @@ def told(error: CutsError) -> str:
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Book:
-    return Book(tmp_path_factory.mktemp("domain") / "ledger.jsonl")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> LedgerFile:
+    return LedgerFile(tmp_path_factory.mktemp("domain") / "ledger.jsonl")
 
 
 @pytest.fixture(scope="module")
-def made(shelf: Book) -> Made:
+def made(shelf: LedgerFile) -> Made:
     assert SCHEMA.provenance == "inferred"
     return released(shelf, people(), SCHEMA, "ENFORCE: city == Linz IMPLIES kids <= 2")
 
@@ -103,7 +103,7 @@ def made(shelf: Book) -> Made:
 # --- refused
 
 
-def test_an_inferred_schema_is_refused_and_its_values_are_not_told(book: Book) -> None:
+def test_an_inferred_schema_is_refused_and_its_values_are_not_told(book: LedgerFile) -> None:
     with pytest.raises(CutsError, match="private-schema") as caught:
         released(book, people(), SCHEMA, "ENFORCE: city == Ytterb", "ENFORCE: pay > 9000", terms=TERMS)
     assert caught.value.exit_code == 5
@@ -152,7 +152,7 @@ def test_what_was_found_is_in_the_ledger_and_within_the_budget(made: Made) -> No
     assert "found privately" in promise(known(made))
 
 
-def test_the_book_tells_no_less_than_the_ledger(made: Made, shelf: Book) -> None:
+def test_the_book_tells_no_less_than_the_ledger(made: Made, shelf: LedgerFile) -> None:
     ledger = known(made).ledger
     (spent,) = shelf.spent()
     assert spent.rho == ledger.spent
@@ -177,7 +177,7 @@ def test_a_model_of_a_found_domain_is_made_again_to_the_last_byte(made: Made, tm
     assert (tmp_path / "again.synth").read_bytes() == (tmp_path / "m.synth").read_bytes()
 
 
-def test_only_names_and_kinds_of_the_schema_are_kept(book: Book) -> None:
+def test_only_names_and_kinds_of_the_schema_are_kept(book: LedgerFile) -> None:
     planted = replace(
         SCHEMA,
         columns=(
@@ -197,7 +197,7 @@ def test_only_names_and_kinds_of_the_schema_are_kept(book: Book) -> None:
     assert not [line for line in lines if "Planted" in json.dumps(line) or "444000" in json.dumps(line)]
 
 
-def test_the_ledger_names_the_same_public_schema_whatever_the_rows_were(book: Book) -> None:
+def test_the_ledger_names_the_same_public_schema_whatever_the_rows_were(book: LedgerFile) -> None:
     other = replace(SCHEMA, columns=tuple(replace(column, missing=True) for column in SCHEMA.columns))
     for schema in (SCHEMA, other):
         released(book, people(), schema)
@@ -205,7 +205,7 @@ def test_the_ledger_names_the_same_public_schema_whatever_the_rows_were(book: Bo
     assert opened[0]["schema"] == opened[1]["schema"]
 
 
-def test_a_declared_schema_needs_no_domain_and_keeps_the_whole_budget(book: Book) -> None:
+def test_a_declared_schema_needs_no_domain_and_keeps_the_whole_budget(book: LedgerFile) -> None:
     declared = replace(SCHEMA, provenance="declared")
     ledger = known(released(book, people(), declared)).ledger
     assert {event.kind for event in ledger.events} <= {"measure", "select"}
@@ -213,7 +213,7 @@ def test_a_declared_schema_needs_no_domain_and_keeps_the_whole_budget(book: Book
     assert ledger.rho == known(released(book, people(), declared, terms=TERMS)).ledger.rho
 
 
-def test_the_label_is_kept(book: Book) -> None:
+def test_the_label_is_kept(book: LedgerFile) -> None:
     found = released(book, people(), replace(SCHEMA, label="city"))
     assert found.model.codec.schema.label == "city"
 
@@ -222,7 +222,7 @@ def test_the_label_is_kept(book: Book) -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 12])
-def test_of_a_tiny_table_nothing_is_found_and_what_it_cost_stays(book: Book, rows: int) -> None:
+def test_of_a_tiny_table_nothing_is_found_and_what_it_cost_stays(book: LedgerFile, rows: int) -> None:
     with pytest.raises(CutsError, match="nothing-found") as caught:
         released(book, people().slice(0, rows), SCHEMA)
     assert caught.value.exit_code == 3
@@ -234,7 +234,7 @@ def test_of_a_tiny_table_nothing_is_found_and_what_it_cost_stays(book: Book, row
     assert (spent.releases, spent.rho > 0) == (1, True)
 
 
-def test_a_category_of_one_person_alone_is_not_found_however_often(book: Book) -> None:
+def test_a_category_of_one_person_alone_is_not_found_however_often(book: LedgerFile) -> None:
     table = people()
     city = ["Ytterby" if i < 1_500 else each for i, each in enumerate(table["city"].to_pylist())]
     person = ["busy" if i < 1_500 else f"p{i}" for i in range(ROWS)]
@@ -248,7 +248,7 @@ def test_a_category_of_one_person_alone_is_not_found_however_often(book: Book) -
 
 
 @pytest.mark.parametrize("share", ["20%", "90%"])
-def test_a_domain_is_found_when_rows_are_replaced(book: Book, share: str) -> None:
+def test_a_domain_is_found_when_rows_are_replaced(book: LedgerFile, share: str) -> None:
     found = released(book, people(), SCHEMA, terms=f"{TERMS} WITH relation=replace, domain_budget={share}")
     column, ledger = found.model.codec.schema["city"], known(found).ledger
     assert isinstance(column, Category)
@@ -257,7 +257,7 @@ def test_a_domain_is_found_when_rows_are_replaced(book: Book, share: str) -> Non
     assert ledger.delta_spent <= 1e-6
 
 
-def test_a_range_that_is_seen_is_found_where_single_steps_are_not(book: Book) -> None:
+def test_a_range_that_is_seen_is_found_where_single_steps_are_not(book: LedgerFile) -> None:
     # Of 3,000 rows half lie between two powers of two, and 23 in each of the even steps: less than the noise.
     values = np.random.default_rng(1).integers(0, 1_001, 3_000)
     table = pa.table({"x": values})
@@ -274,7 +274,7 @@ def days(start: dt.datetime, rows: int) -> list[dt.datetime]:
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "time", "duration"])
-def test_ranges_of_moments_are_found(book: Book, kind: str) -> None:
+def test_ranges_of_moments_are_found(book: LedgerFile, kind: str) -> None:
     moments = days(dt.datetime(2019, 3, 1), ROWS)
     values: dict[str, list[Any]] = {
         "date": [moment.date() for moment in moments],
@@ -294,7 +294,7 @@ def test_ranges_of_moments_are_found(book: Book, kind: str) -> None:
         assert np.mean(near) > 0.8
 
 
-def test_cells_that_are_no_numbers_or_texts_do_no_harm(book: Book) -> None:
+def test_cells_that_are_no_numbers_or_texts_do_no_harm(book: LedgerFile) -> None:
     odd = ["nan", "inf", "-inf", "1e999", "seven", "", None, "9" * 300]
     pay = [*odd * 20, *map(str, people()["pay"].to_pylist()[160:])]
     city = [*["\x00", " Linz ", "", None, "x" * 5_000, "é", "\ufffd", "💥"] * 20, *people()["city"].to_pylist()[160:]]
@@ -307,7 +307,7 @@ def test_cells_that_are_no_numbers_or_texts_do_no_harm(book: Book) -> None:
 # --- programs about what is found
 
 
-def test_a_program_with_errors_that_can_be_known_costs_nothing(book: Book) -> None:
+def test_a_program_with_errors_that_can_be_known_costs_nothing(book: LedgerFile) -> None:
     for command, code in (("ENFORCE: kidz > 3", "unknown-column"), ("ENFORCE: E[kids", "syntax-error")):
         with pytest.raises(CutsError, match=code):
             released(book, people(), SCHEMA, command)
@@ -317,7 +317,7 @@ def test_a_program_with_errors_that_can_be_known_costs_nothing(book: Book) -> No
     assert book.spent() == ()
 
 
-def test_a_program_about_a_category_that_is_not_found_is_told_without_it(book: Book) -> None:
+def test_a_program_about_a_category_that_is_not_found_is_told_without_it(book: LedgerFile) -> None:
     with pytest.raises(CutsError, match="unknown-category") as caught:
         released(book, people(), SCHEMA, "ENFORCE: city != Xantippe")
     text = told(caught.value)

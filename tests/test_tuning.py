@@ -27,9 +27,9 @@ from cuts.data.infer import infer_schema
 from cuts.data.schema import Integer, Schema
 from cuts.data.table import Table
 from cuts.lang.parser import parse
-from cuts.synthesis import Watch
+from cuts.flow.learn import Watch
 from cuts.text.diagnostic import CutsError
-from cuts.tuning import choose, tune
+from cuts.flow.search import choose, tune
 from strategies import schemas, tables
 
 WEIGHED = """SYNTHESIZE: "people.csv";

@@ -25,7 +25,7 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.printer import render
-from cuts.pipeline import check, evaluate, verify
+from cuts.flow.inputs import check, evaluate, verify
 from cuts.text.diagnostic import CutsError, Diagnostic
 
 if TYPE_CHECKING:

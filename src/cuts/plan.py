@@ -19,14 +19,14 @@ from cuts.lang.spec import (
     Relation,
     RowRule,
     Spec,
-    Spread,
+    Distribution,
     Statistic,
     TableAim,
     TableGoal,
     level,
     statistics_of,
 )
-from cuts.lang.wants import wanted_values
+from cuts.lang.targets import target_values
 from cuts.logic.core import build_grid
 from cuts.logic.diagram import Diagram, compile_rules
 from cuts.logic.layout import conditions, lay_out
@@ -73,7 +73,7 @@ def closed_forms(spec: Spec) -> frozenset[int]:
     asked: dict[int, list[Statistic]] = {}
     for command in spec.commands:
         if isinstance(command, TableGoal | TableAim) and command.weight is None and command.method != "penalty":
-            values = wanted_values(command, spec.schema)
+            values = target_values(command, spec.schema)
             asked[command.origin.number] = [stat for value in values for stat in statistics_of(value)]
     preds = [pred for stats in asked.values() for stat in stats for pred in conditions(stat)]
     codec = build_grid(preds, spec.schema).codec
@@ -155,7 +155,7 @@ def _weight(weight: float | None) -> str:
 
 def _tolerances(goal: Goal) -> Sequence[float]:
     match goal:
-        case Relation() | Spread():
+        case Relation() | Distribution():
             return (goal.tolerance,)
         case AllOf(parts) | AnyOf(parts):
             return [tolerance for part in parts for tolerance in _tolerances(part)]

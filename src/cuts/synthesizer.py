@@ -22,11 +22,11 @@ from cuts.data.table import Table
 from cuts.lang.parser import parse
 from cuts.lang.syntax import Program
 from cuts.model import store
-from cuts.privacy.book import Book, default_book
+from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
 from cuts.privacy.reading import PrivateFile, cells_of
 from cuts.text.diagnostic import CutsError, has_errors
 
-PARAMETERS = ("program", "schema", "label", "seed", "config", "values", "data_id", "ledger", "most_epsilon")
+PARAMETERS = ("program", "schema", "label", "seed", "config", "values", "data_id", "ledger", "max_epsilon")
 NOTHING_ASKED = "SYNTHESIZE: table; END;"
 
 
@@ -38,7 +38,7 @@ class Synthesizer:
     to the others matters most. `config` is a `Config` or a mapping of its settings, `values` fill placeholders.
 
     A private program needs a declared schema; its rows are read once, by the trusted core. Releases of the same
-    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `most_epsilon` is spent.
+    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `max_epsilon` is spent.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})
@@ -58,7 +58,7 @@ class Synthesizer:
         values: Mapping[str, str | float] | None = None,
         data_id: str | None = None,
         ledger: str | Path | None = None,
-        most_epsilon: float | None = None,
+        max_epsilon: float | None = None,
     ) -> None:
         self.program = program
         self.schema = schema
@@ -68,7 +68,7 @@ class Synthesizer:
         self.values = values
         self.data_id = data_id
         self.ledger = ledger
-        self.most_epsilon = most_epsilon
+        self.max_epsilon = max_epsilon
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the rows of a pandas, polars or Arrow frame, or of the file at a path; `y` is not looked at."""
@@ -88,8 +88,8 @@ class Synthesizer:
     def _fit_private(self, program: Program, X: Any, config: Config) -> Self:
         rows = PrivateFile(Path(X)) if isinstance(X, str | Path) else cells_of(X)
         schema = pipeline.schema_of(program, None, schema=self.schema, label=self.label)
-        book = default_book() if self.ledger is None else Book(Path(self.ledger))
-        account = private.Account(book, self.data_id or schema.name, self.most_epsilon)
+        book = default_ledger_file() if self.ledger is None else LedgerFile(Path(self.ledger))
+        account = private.Account(book, self.data_id or schema.name, self.max_epsilon)
         seed = _checked_seed(self.seed)
         made = private.fit_private(program, schema, rows, account, config=config, seed=seed, values=self.values)
         return self._keep(made.model, None if isinstance(X, str | Path) else form_like(X, made.reference))

@@ -109,7 +109,7 @@ def test_train_rows_drawn_again_are_at_the_floor() -> None:
 def test_counting_only_cells_with_rows_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     train, drawn = people(200, 1), people(200, 2)
     dense = measure(drawn, train, train, "marginals").marginals
-    monkeypatch.setattr(distance, "MOST_CELLS", 10)
+    monkeypatch.setattr(distance, "MAX_CELLS", 10)
     sparse = measure(drawn, train, train, "marginals").marginals
     assert dense is not None
     assert sparse is not None
@@ -119,7 +119,7 @@ def test_counting_only_cells_with_rows_changes_nothing(monkeypatch: pytest.Monke
 
 
 def test_wide_tables_are_measured_on_a_random_part_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distance, "MOST_CLIQUES", 5)
+    monkeypatch.setattr(distance, "MAX_CLIQUES", 5)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"c{i}": rng.integers(0, 5, 50) for i in range(8)})
     quality = pipeline.evaluate(frame, frame, frame, target="c3", parts=["marginals"])

@@ -22,7 +22,7 @@ from cuts.data.conform import conform
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind
-from cuts.lang.compared import compared
+from cuts.lang.comparisons import compared
 from cuts.lang.parser import parse
 from cuts.lang.spec import ColumnValue, InSet, Quantity, Spec, Statistic, TableAim
 from cuts.read import exact
@@ -169,7 +169,7 @@ def test_of_a_large_table_a_part_is_drawn_and_the_interval_narrowed(monkeypatch:
     table = table_of(8000, seed=7)
     texts = ["E[x]", "COUNT[c == b]"]
     whole = [interval(text, table, draws=1000) for text in texts]
-    monkeypatch.setattr(bootstrap, "MOST_ROWS", 2000)
+    monkeypatch.setattr(bootstrap, "MAX_ROWS", 2000)
     thinned = [interval(text, table, draws=1000) for text in texts]
     for text, (low, high), (low_thin, high_thin) in zip(texts, whole, thinned, strict=True):
         value = exact.value(quantity(text), conform(table, SCHEMA), SCHEMA)

@@ -21,7 +21,7 @@ from console import run
 from cuts import private
 from cuts.model import noisy, store
 from cuts.privacy import adaptive
-from cuts.privacy.book import Book, Entry
+from cuts.privacy.ledger_file import LedgerFile, Entry
 from cuts.privacy.ledger import Event
 from cuts.privacy.transcript import load, render
 
@@ -241,13 +241,13 @@ def test_a_domain_is_found_on_the_command_line(folder: Path) -> None:
 
 def test_more_than_allowed_is_refused_before_anything_is_read(folder: Path) -> None:
     for data in ("nowhere.csv", "people.csv"):
-        output, code = fit(folder, f"--most-epsilon 2.5 --data {data}")
+        output, code = fit(folder, f"--max-epsilon 2.5 --data {data}")
         assert (code, "error[budget-spent]" in output) == (5, True), output
         assert "epsilon 3 would be spent on `people`, more than 2.5" in output
         assert "counting" not in output
     assert spent_in(folder) == {}
-    assert fit(folder, "--most-epsilon 3 -q")[1] == 0
-    output, code = fit(folder, "--most-epsilon 3.5", output="n.synth")
+    assert fit(folder, "--max-epsilon 3 -q")[1] == 0
+    output, code = fit(folder, "--max-epsilon 3.5", output="n.synth")
     assert (code, "1 release spent" in output) == (5, True)
     assert "--from-transcript" in output
     assert not (folder / "n.synth").exists()
@@ -264,7 +264,7 @@ def test_more_than_allowed_is_refused_before_anything_is_read(folder: Path) -> N
         ("run p.cuts --schema s.toml --label wards", 1, "unknown-column"),
         ("run p.cuts --schema s.toml -o people.csv", 2, "people.csv is read by this command"),
         ("run p.cuts --schema s.toml --config wrong.toml", 2, "bad-config"),
-        ("run p.cuts --schema s.toml --most-epsilon -1", 2, "Error:"),
+        ("run p.cuts --schema s.toml --max-epsilon -1", 2, "Error:"),
         ("run p.cuts --schema s.toml --ledger people.csv", 2, "bad-ledger"),
         ("run p.cuts --schema s.toml --ledger fast.toml/l.jsonl", 2, "unwritable-file"),
         ("run zero.cuts --schema s.toml", 1, "bad-epsilon"),
@@ -413,7 +413,7 @@ def test_releases_of_one_data_id_add_up_whatever_their_files(folder: Path) -> No
     head, first, second = output.splitlines()
     assert head.split() == ["data", "releases", "rho", "epsilon", "at", "delta"]
     assert (first.split()[:2], second.split()[:2]) == (["patients", "2"], ["people", "1"])
-    assert fit(folder, "--data-id patients --most-epsilon 5")[1] == 5
+    assert fit(folder, "--data-id patients --max-epsilon 5")[1] == 5
 
 
 def test_the_book_is_where_the_option_or_the_variable_says(folder: Path) -> None:
@@ -634,4 +634,4 @@ def test_what_was_released_is_kept_when_the_fit_fails(
     assert spent_in(folder)["people"]["releases"] == 1
     kept = store.load(folder / "m.synth").transcript
     assert kept is not None
-    assert str(Book(folder / "ledger.jsonl").spent()[0].rho) == str(kept.ledger.spent)
+    assert str(LedgerFile(folder / "ledger.jsonl").spent()[0].rho) == str(kept.ledger.spent)

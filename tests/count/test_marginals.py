@@ -15,7 +15,7 @@ from safetensors.numpy import save as tensors
 
 from cuts.count import marginals
 from cuts.count.marginals import Marginals, load, save
-from cuts.pages import page
+from cuts.cli.pages import page
 from cuts.text.diagnostic import CutsError
 from cuts.text.render import as_text
 

@@ -234,7 +234,7 @@ def test_all_that_is_wrong_is_said_at_once_and_as_for_the_whole() -> None:
 
 
 def test_beyond_a_limit_a_share_of_the_values_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digest, "MOST_DIFFERENT", 100)
+    monkeypatch.setattr(digest, "MAX_DIFFERENT", 100)
     unique = [f"C-{i:05d}" for i in range(5_000)]
     twice = [f"{i % 2_500}" for i in range(5_000)]
     assert streamed(Table(pa.table({"x": unique})), 300) == verdict(Table(pa.table({"x": unique})))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cuts.data.columns import Identifier, Temporal
 from cuts.data.identifiers import make_identifiers, recognise
 from cuts.data.lattice import after, at_least, before
-from cuts.data.moments import parse_moment, show_moment
+from cuts.data.temporal import parse_moment, show_moment
 from cuts.data.physical import as_arrow, as_numbers
 
 KINDS = st.sampled_from(["date", "time", "timestamp", "duration"])

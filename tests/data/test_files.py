@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from arrow_strategies import arrow_tables, canonical
 from cuts.data.exchange.csv_dialect import Dialect
 from cuts.data.exchange.files import FileForm, blocks, load, save, scan
-from cuts.data.exchange.looks import look_of
+from cuts.data.exchange.text_format import format_of
 from cuts.data.exchange.recast import dictionaries_of, recast
 from cuts.data.exchange.streams import whole_or_nothing
 from cuts.data.table import Table
@@ -161,7 +161,7 @@ DIALECTS = st.builds(
 @settings(max_examples=150, deadline=None)
 @given(table=arrow_tables(PLAIN_KINDS).map(telling), dialect=DIALECTS)
 def test_a_csv_file_of_any_dialect_comes_back_byte_by_byte(folder: Path, table: pa.Table, dialect: Dialect) -> None:
-    looks = {field.name: look_of(field.type) for field in table.schema}
+    looks = {field.name: format_of(field.type) for field in table.schema}
     save(Table(table), folder / "any.csv", FileForm("csv", None, table.schema, dialect=dialect, looks=looks))
     got, form = load(folder / "any.csv", delimiter=dialect.delimiter, quote=dialect.quote)
     assert_same(got, table)

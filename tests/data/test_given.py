@@ -16,7 +16,7 @@ from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, build_codec, decode, encode
 from cuts.data.conform import check_table
 from cuts.data.exchange.frames import take
-from cuts.data.given import apart_from, encode_partial, overwrite
+from cuts.data.partial_rows import apart_from, encode_partial, overwrite
 from cuts.data.schema import Category, Empty, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError

@@ -26,7 +26,7 @@ from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.independence import loosen
-from cuts.model.knobs import NEAR, Knob, share
+from cuts.model.group_shares import NEAR, GroupShare, share
 from cuts.model.mixture import Mixture
 from cuts.model.store import Model
 from cuts.read import exact
@@ -101,7 +101,7 @@ def verdicts(model: Model, real: Table) -> tuple[Verdict, ...]:
     return verify(sampling.spec_of(model), drawn(model), real=real, interval=False, panel=FIRST)
 
 
-def present(knob: Knob, table: Table, known: Schema) -> float:
+def present(knob: GroupShare, table: Table, known: Schema) -> float:
     """The number a knob holds, in a table."""
     return exact.value(share(knob), conform(table, known), known)
 
@@ -263,7 +263,7 @@ def test_without_its_knobs_a_draw_has_them_only_about() -> None:
 
 def test_the_knob_is_the_difference_of_two_shares() -> None:
     sex, paid = (np.array(people().column(name).to_pylist()) for name in ("sex", "paid"))
-    knob = Knob(1, "paid", "yes", 0.0, "sex", "f")
+    knob = GroupShare(1, "paid", "yes", 0.0, "sex", "f")
     expected = (paid[sex == "f"] == "yes").mean() - (paid[sex != "f"] == "yes").mean()
     assert present(knob, people(), schema()) == pytest.approx(expected)
     assert present(replace(knob, column=None, group=None), people(), schema()) == pytest.approx((paid == "yes").mean())

@@ -28,13 +28,13 @@ from cuts.lang.spec import (
     Privacy,
     Relation,
     RowRule,
-    Spread,
+    Distribution,
     TableAim,
     TableGoal,
 )
 from cuts.logic.core import build_grid, encode_variables
 from cuts.logic.diagram import compile_rules, contains
-from cuts.pipeline import check
+from cuts.flow.inputs import check
 from cuts.read import exact
 from cuts.text.diagnostic import CutsError
 
@@ -262,7 +262,7 @@ def test_commands_of_every_level_are_bound() -> None:
     assert isinstance(mean.goal, Relation)
     assert mean.goal.tolerance == pytest.approx(0.005 * 1.5)
     assert isinstance(shares, TableGoal)
-    assert isinstance(shares.goal, Spread)
+    assert isinstance(shares.goal, Distribution)
     assert shares.goal.rest
     assert isinstance(entropy, TableAim)
     assert entropy.budget == 0.01

@@ -26,7 +26,7 @@ from cuts.lang.spec import (
     Origin,
     Quantity,
     Relation,
-    Spread,
+    Distribution,
     Statistic,
     TableGoal,
 )
@@ -183,7 +183,7 @@ def test_where_everything_is_too_much_a_few_columns_at_a_time_are_looked_at() ->
 
 
 def test_where_even_that_is_too_much_pairs_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conflict, "MOST_UNKNOWNS", 1)
+    monkeypatch.setattr(conflict, "MAX_UNKNOWNS", 1)
     assert sets(*THREE) == []
     assert sets(*THREE, "E[age] >= 40") == [[2, 3]]
 
@@ -256,7 +256,7 @@ def met_goals(draw: st.DrawFn, table: Table) -> Goal | None:
         shares = [(name, exact.value(stat, table, SMALL)) for name, stat in zip(names, stats, strict=True)]
         if np.isnan(shares[0][1]):
             return None
-        return Spread("kind", tuple(shares), len(names) < 3, given, tolerance)
+        return Distribution("kind", tuple(shares), len(names) < 3, given, tolerance)
     quantity = draw(quantities())
     value = exact.value(quantity, table, SMALL)
     if not np.isfinite(value):

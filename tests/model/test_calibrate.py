@@ -14,8 +14,8 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import Spec, TableGoal
-from cuts.lang.wants import Wanted, wanted
-from cuts.model.calibrate import MOST_TAKEN, Calibration, choose
+from cuts.lang.targets import Targets, wanted
+from cuts.model.calibrate import MAX_TAKEN, Calibration, choose
 
 LETTERS = tuple("abcdefgh")
 SCHEMA = Schema(
@@ -48,7 +48,7 @@ def pool(rows: int = 4 * ROWS, seed: int = 1) -> Table:
     return conform(Table(pa.table(made)), SCHEMA)
 
 
-def bound(*goals: str) -> tuple[Spec, list[Wanted]]:
+def bound(*goals: str) -> tuple[Spec, list[Targets]]:
     spec = bind(parse(f"SYNTHESIZE: t; {' '.join(f'ENFORCE: {goal};' for goal in goals)} END;"), SCHEMA)
     return spec, [wanted(each.goal, SCHEMA) for each in spec.commands if isinstance(each, TableGoal)]
 
@@ -68,7 +68,7 @@ def assert_sound(taken: NDArray[np.int64], facts: Calibration, size: int, rows: 
     assert facts.pool == size
     assert taken.min() >= 0
     assert taken.max() < size
-    assert np.bincount(taken).max() == facts.most_taken <= MOST_TAKEN
+    assert np.bincount(taken).max() == facts.most_taken <= MAX_TAKEN
     assert 0 < facts.effective <= size * (1 + 1e-9)
 
 
@@ -171,7 +171,7 @@ def test_a_scarce_row_is_taken_a_few_times_at_most() -> None:
     table = Table(pool(800).arrow.set_column(3, "sex", pa.array(sex)))
     taken, facts, held = chosen(table, ("P[sex == m] == 0.4",), 200)  # 80 of at most 90
     assert held == [True]
-    assert facts.most_taken == MOST_TAKEN
+    assert facts.most_taken == MAX_TAKEN
     assert_sound(taken, facts, 800, 200)
     taken, facts, held = chosen(table, ("P[sex == m] == 0.6",), 200)  # 120
     assert held == [False]

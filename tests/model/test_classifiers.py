@@ -12,11 +12,11 @@ from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin
-from cuts.model.classifiers import Reference, Way, effect_term, find_reference, measured
+from cuts.effects.trained import Reference, Way, effect_term, find_reference, measured
 from cuts.model.finetune import finetune
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture
-from cuts.model.shape import Again
+from cuts.model.shape import Refit
 from cuts.text.source import Span
 
 SIZES = {"sex": 2, "job": 3, "paid": 2}
@@ -34,12 +34,12 @@ def biased_rows(rows: int = 3000) -> Codes:
 
 
 @pytest.fixture(scope="module")
-def setting() -> tuple[Codes, Mixture, Again]:
+def setting() -> tuple[Codes, Mixture, Refit]:
     codes = biased_rows()
     cube = np.zeros(tuple(SIZES.values()), dtype=np.int64)
     np.add.at(cube, tuple(codes[name] for name in SIZES), 1)
     counts = Marginals(SIZES, {tuple(SIZES): cube}, len(codes["sex"]), "codec")
-    again = Again(counts, "paid", CONFIG, 0)
+    again = Refit(counts, "paid", CONFIG, 0)
     return codes, fit(counts, "paid", CONFIG, seed=0).mixture, again
 
 
@@ -53,13 +53,13 @@ def value(mix: Mixture, codes: Codes, way: Way, measure: MeasureOf = PARITY) -> 
 
 
 @pytest.mark.parametrize("way", ["ridge", "unrolled"])
-def test_a_classifier_of_biased_rows_is_biased(setting: tuple[Codes, Mixture, Again], way: Way) -> None:
+def test_a_classifier_of_biased_rows_is_biased(setting: tuple[Codes, Mixture, Refit], way: Way) -> None:
     codes, mix, _ = setting
     single = Mixture(mix.columns, mix.w.float(), tuple(p.float() for p in mix.P))
     assert value(single, codes, way) > 0.2
 
 
-def test_a_learner_that_does_not_learn_treats_all_alike(setting: tuple[Codes, Mixture, Again]) -> None:
+def test_a_learner_that_does_not_learn_treats_all_alike(setting: tuple[Codes, Mixture, Refit]) -> None:
     codes, mix, _ = setting
     single = Mixture(mix.columns, mix.w.float(), tuple(p.float() for p in mix.P))
     lazy = replace(PARITY, learner=(("lr", 0.0),))
@@ -70,7 +70,7 @@ def test_a_learner_that_does_not_learn_treats_all_alike(setting: tuple[Codes, Mi
 
 @pytest.mark.parametrize("way", ["ridge", "unrolled"])
 @pytest.mark.parametrize("name", ["DEMOGRAPHIC_PARITY", "EQUALIZED_ODDS", "DOWNSTREAM_CROSS_ENTROPY"])
-def test_gradients_are_finite_and_there(setting: tuple[Codes, Mixture, Again], way: Way, name: str) -> None:
+def test_gradients_are_finite_and_there(setting: tuple[Codes, Mixture, Refit], way: Way, name: str) -> None:
     codes, mix, _ = setting
     tables = tuple(p.float().clone().requires_grad_() for p in mix.P)
     weights = mix.w.float().clone().requires_grad_()
@@ -85,7 +85,7 @@ def test_gradients_are_finite_and_there(setting: tuple[Codes, Mixture, Again], w
 
 
 @pytest.mark.parametrize("way", ["ridge", "unrolled"])
-def test_training_lowers_the_gap(setting: tuple[Codes, Mixture, Again], way: Way) -> None:
+def test_training_lowers_the_gap(setting: tuple[Codes, Mixture, Refit], way: Way) -> None:
     codes, mix, again = setting
     aim = ModelAim("MINIMIZE", PARITY, ORIGIN, 0.05)
     before = value(mix, codes, "ridge")
@@ -93,13 +93,13 @@ def test_training_lowers_the_gap(setting: tuple[Codes, Mixture, Again], way: Way
     assert value(found.mixture, codes, "ridge") < before / 2
 
 
-def test_a_bound_that_holds_pulls_at_nothing(setting: tuple[Codes, Mixture, Again]) -> None:
+def test_a_bound_that_holds_pulls_at_nothing(setting: tuple[Codes, Mixture, Refit]) -> None:
     codes, mix, _ = setting
     goal = ModelGoal(PARITY, "<=", 2.5, 0.0, ORIGIN)
     assert float(effect_term(goal, reference(codes), "ridge", seed=0).violation(mix)) == 0.0
 
 
-def test_a_stated_weight_is_that_of_the_paper(setting: tuple[Codes, Mixture, Again]) -> None:
+def test_a_stated_weight_is_that_of_the_paper(setting: tuple[Codes, Mixture, Refit]) -> None:
     codes, mix, _ = setting
     term = effect_term(ModelAim("MINIMIZE", PARITY, ORIGIN, 0.05, weight=0.3), reference(codes), "ridge", seed=0)
     assert term.weight == 0.3

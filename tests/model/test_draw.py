@@ -366,7 +366,7 @@ def test_a_component_that_cannot_hold_the_rules_does_not_hide_one_that_can() -> 
 
 
 def test_few_rows_at_a_time_change_nothing_but_the_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing_module, "MOST_CELLS", 16)
+    monkeypatch.setattr(drawing_module, "MAX_CELLS", 16)
     source = supply(random_mixture({"a": 3, "b": 2, "c": 3}, 4, 2, zeros=0.0), compiled(RULES))
     codes = {"b": np.array([0, 1] * 50)}
     drawn, possible = complete(source, codes, {"b": np.ones(100, dtype=bool)}, seed=1)

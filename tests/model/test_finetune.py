@@ -19,13 +19,13 @@ from cuts.data.schema import Category, Integer, Schema
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import TableGoal
-from cuts.lang.wants import Either, Every, Wanted, leaves, violation, wanted
+from cuts.lang.targets import AnyTarget, AllTargets, Targets, leaves, violation, wanted
 from cuts.model.cells import Statistics
 from cuts.model.controller import FADING, FAR, Controller
 from cuts.model.finetune import PRECISION, Finetuned, finetune, own_marginals, want_term
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture, marginal
-from cuts.model.shape import Again
+from cuts.model.shape import Refit
 
 SCHEMA = Schema(
     "t",
@@ -104,13 +104,13 @@ def counted(rows: Codes, cliques: tuple[Clique, ...]) -> Marginals:
 
 
 @cache
-def start() -> tuple[Mixture, Again]:
+def start() -> tuple[Mixture, Refit]:
     """A mixture fitted to counts, and what fitting again needs: no row is in it."""
     counts = counted(codes(), tuple(combinations(SIZES, 2)))
-    return fit(counts, None, CONFIG, seed=0).mixture, Again(counts, None, CONFIG, 0)
+    return fit(counts, None, CONFIG, seed=0).mixture, Refit(counts, None, CONFIG, 0)
 
 
-def want_of(body: str) -> Wanted:
+def want_of(body: str) -> Targets:
     (goal,) = bind(parse(f"SYNTHESIZE: t; ENFORCE: {body}; END;"), SCHEMA).commands
     assert isinstance(goal, TableGoal)
     return wanted(goal.goal, SCHEMA)
@@ -123,11 +123,11 @@ def tuned(*bodies: str, weight: float | None = None, mix: Mixture | None = None)
     return finetune(mix or own, terms, again)
 
 
-def is_met(want: Wanted, mix: Mixture) -> bool:
+def is_met(want: Targets, mix: Mixture) -> bool:
     match want:
-        case Every(parts):
+        case AllTargets(parts):
             return all(is_met(part, mix) for part in parts)
-        case Either(parts):
+        case AnyTarget(parts):
             return any(is_met(part, mix) for part in parts)
         case _:
             return violation(want, Statistics(CODEC, ROWS).known(want.value, mix)) == 0.0
@@ -247,7 +247,7 @@ def test_the_own_marginals_are_those_of_the_model(columns: tuple[str, ...], labe
 def test_training_on_a_models_own_marginals_leaves_it_where_it_is() -> None:
     mix, again = start()
     own = own_marginals(mix, again.marginals, None)
-    found = finetune(mix, [], Again(own, None, CONFIG, 0))
+    found = finetune(mix, [], Refit(own, None, CONFIG, 0))
     assert found.error < 0.02
     for clique in combinations(SIZES, 2):
         torch.testing.assert_close(marginal(found.mixture, clique), marginal(mix, clique), atol=0.01, rtol=0)

@@ -34,7 +34,7 @@ def test_rows_that_repeat_anyway_are_not_smoothed() -> None:
 
 
 def test_a_large_table_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MOST_ROWS", 50)
+    monkeypatch.setattr(memory, "MAX_ROWS", 50)
     assert choose_smoothing(*table(60, 6, 6), None, FAST, seed=0) == 0.0
 
 

@@ -30,7 +30,7 @@ from cuts.model.noisy import (
     groups_of,
     own_shares,
 )
-from cuts.privacy.ledger import Ledger, Terms
+from cuts.privacy.ledger import ReleaseLedger, Terms
 from cuts.privacy.query import Owners, Query, fine
 from cuts.privacy.transcript import Measurement, Transcript, count_estimate
 
@@ -63,7 +63,7 @@ def measured(
 
 def transcript(measurements: Sequence[Measurement], sizes: Mapping[str, int] = SIZES) -> Transcript:
     columns = tuple(Category(name, tuple(map(str, range(size)))) for name, size in sizes.items())
-    return Transcript(build_codec(Schema("t", columns), {}), Ledger(Terms(1.0, 1e-9), Fraction(1)), tuple(measurements))
+    return Transcript(build_codec(Schema("t", columns), {}), ReleaseLedger(Terms(1.0, 1e-9), Fraction(1)), tuple(measurements))
 
 
 def singles(counts: NDArray[np.int64], sigma: float = 1e-3) -> list[Measurement]:

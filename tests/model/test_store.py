@@ -26,9 +26,9 @@ from cuts.data.codec_file import codec_data
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 from cuts.model.mixture import Mixture
-from cuts.model.rules import RuleFacts
+from cuts.effects.rules import RuleFacts
 from cuts.model.store import Facts, Model, load, save
-from cuts.pages import page
+from cuts.cli.pages import page
 from cuts.text.diagnostic import CutsError
 
 ROWS = Table(

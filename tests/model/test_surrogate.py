@@ -12,7 +12,7 @@ from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
 from cuts.model.mixture import Mixture, hard
-from cuts.model.shape import Again
+from cuts.model.shape import Refit
 from cuts.model.surrogate import RIDGE, fit_ridge
 from cuts.model.utility import Reference, accuracy, find_utility
 
@@ -117,7 +117,7 @@ def test_without_a_label_utility_is_how_near_the_pairs_are_to_the_counts() -> No
     for pair in (("a", "b"), ("a", "y"), ("b", "c")):
         tables[pair] = np.zeros([SIZES[name] for name in pair], dtype=np.int64)
         np.add.at(tables[pair], tuple(codes[name] for name in pair), 1)
-    again = Again(Marginals(SIZES, tables, ROWS, ""), None, Config(), 0)
+    again = Refit(Marginals(SIZES, tables, ROWS, ""), None, Config(), 0)
     utility = find_utility(None, again)
     assert utility(hard(codes, SIZES)) == pytest.approx(1.0, abs=1e-6)
     off = random_mixture()

@@ -14,8 +14,8 @@ from cuts.data.schema import Category, Integer, Schema
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import TableGoal, statistics_of
-from cuts.lang.wants import Want, single, violation, wanted
-from cuts.logic.splits import MOST_CLASSES, find_splits
+from cuts.lang.targets import Target, single, violation, wanted
+from cuts.logic.splits import MAX_CLASSES, find_splits
 from cuts.model.cells import Statistics
 from cuts.model.mixture import Mixture
 from cuts.model.tilt import NEAR, Tilted, tilt
@@ -54,7 +54,7 @@ def joint(mix: Mixture) -> Array:
     return found
 
 
-def wants_of(commands: str, mix: Mixture, stats: Statistics) -> list[Want]:
+def wants_of(commands: str, mix: Mixture, stats: Statistics) -> list[Target]:
     """What goals want of a mixture, one number after the other."""
     spec = bind(parse(f"SYNTHESIZE: t; {commands} END;"), SCHEMA)
     goals = [command.goal for command in spec.commands if isinstance(command, TableGoal)]
@@ -65,7 +65,7 @@ def wants_of(commands: str, mix: Mixture, stats: Statistics) -> list[Want]:
     ]
 
 
-def tilted(commands: str, mix: Mixture, label: str | None = None) -> tuple[Tilted, list[Want], Statistics]:
+def tilted(commands: str, mix: Mixture, label: str | None = None) -> tuple[Tilted, list[Target], Statistics]:
     stats = Statistics(CODEC, ROWS)
     wants = wants_of(commands, mix, stats)
     groups = [list(statistics_of(want.value)) for want in wants]
@@ -307,5 +307,5 @@ def test_what_needs_too_many_classes_has_no_closed_form_and_costs_others_none() 
     classes, possible = find_splits(groups, Statistics(cut, ROWS).layout)
     assert possible == [True, False, True]
     assert set(classes) == {"b"}
-    assert np.prod([member.max() + 1 for member in classes.values()]) == 2 <= MOST_CLASSES
+    assert np.prod([member.max() + 1 for member in classes.values()]) == 2 <= MAX_CLASSES
     assert stats.layout(groups[0][0]).columns == ("a",)

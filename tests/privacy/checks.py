@@ -25,7 +25,7 @@ from cuts.data.table import Floats, IntArray
 from cuts.privacy import adaptive
 from cuts.privacy.core import score
 from cuts.privacy.curator import GRID, Candidate, Curator
-from cuts.privacy.ledger import Ledger
+from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.query import fine
 from cuts.privacy.transcript import Choice, Replay, Transcript, count_estimate, render
 from privacy.people import LEVELS, Open, counts_of, draw_people, empty_table, opened, plentiful, with_row
@@ -287,7 +287,7 @@ class Gap:
 class Audit:
     """What an adversary who knows everything but one row learns from releases."""
 
-    ledger: Ledger
+    ledger: ReleaseLedger
     canary: Gap
     others: dict[str, Gap]
     epsilon: float  # at least that much was learnt, with 99 % confidence
@@ -310,7 +310,7 @@ class Audit:
         )
 
 
-def audit(run: Run, open_: Open, runs: int, ledger: Ledger, *, rows: int = 1_000) -> Audit:
+def audit(run: Run, open_: Open, runs: int, ledger: ReleaseLedger, *, rows: int = 1_000) -> Audit:
     """Releases of a table with and without a row that has the level nobody else has, in every column."""
     sides: list[list[Transcript]] = []
     for codes in (draw_people(rows, 1), with_row(draw_people(rows, 1), [CANARY] * 4)):

@@ -18,14 +18,14 @@ from cuts.data.table import Floats, IntArray
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.core import Core
 from cuts.privacy.curator import Curator
-from cuts.privacy.ledger import Ledger, Terms
+from cuts.privacy.ledger import ReleaseLedger, Terms
 from cuts.privacy.query import Owners, Query
 from cuts.privacy.secret import Secret
 from cuts.privacy.transcript import Measurement
 from cuts.privacy.workload import Workload, make_workload
 from privacy.twin import Twin
 
-Open: TypeAlias = Callable[[Marginals, Ledger], Curator]  # what is under test: the core, its twin, or a bug
+Open: TypeAlias = Callable[[Marginals, ReleaseLedger], Curator]  # what is under test: the core, its twin, or a bug
 
 LEVELS = ("low", "high", "rare")
 PEOPLE = build_codec(Schema("people", tuple(Category(name, LEVELS) for name in "abcd")), {})
@@ -35,7 +35,7 @@ MIXED = build_codec(
 )
 
 
-def open_core(counts: Marginals, ledger: Ledger) -> Curator:
+def open_core(counts: Marginals, ledger: ReleaseLedger) -> Curator:
     """The real thing."""
     return Core(Secret(counts), ledger)
 
@@ -46,14 +46,14 @@ def open_twin(twin: type[Twin] = Twin) -> Open:
     return lambda counts, ledger: twin(counts, ledger, next(seeds))
 
 
-def opened(epsilon: float = 1.0, delta: float = 0.01, **terms: object) -> Ledger:
+def opened(epsilon: float = 1.0, delta: float = 0.01, **terms: object) -> ReleaseLedger:
     """A ledger nothing is charged to."""
-    return Ledger(Terms(epsilon, delta, **terms), Fraction(rho_of(epsilon, delta)))  # type: ignore[arg-type]
+    return ReleaseLedger(Terms(epsilon, delta, **terms), Fraction(rho_of(epsilon, delta)))  # type: ignore[arg-type]
 
 
-def plentiful(**terms: object) -> Ledger:
+def plentiful(**terms: object) -> ReleaseLedger:
     """A ledger that covers whatever a test reads."""
-    return Ledger(Terms(1.0, 1e-9, **terms), Fraction(10**9))  # type: ignore[arg-type]
+    return ReleaseLedger(Terms(1.0, 1e-9, **terms), Fraction(10**9))  # type: ignore[arg-type]
 
 
 def sizes_of(codec: Codec) -> dict[str, int]:

@@ -19,7 +19,7 @@ from cuts.privacy.accountant import KEPT, above, delta_of, dyadic_above, enable,
 from cuts.privacy.adaptive import CHEAPEST, DEAREST, SINGLES, gaussian_scale, release
 from cuts.privacy.core import Core
 from cuts.privacy.curator import Candidate
-from cuts.privacy.ledger import Event, Ledger, Terms
+from cuts.privacy.ledger import Event, ReleaseLedger, Terms
 from cuts.privacy.query import Query, fine
 from cuts.privacy.secret import Secret
 from cuts.privacy.transcript import Choice, Transcript
@@ -132,7 +132,7 @@ def test_aim_of_adult_has_the_noise_of_its_paper() -> None:
 # --- the ledger
 
 
-def random_events(rng: np.random.Generator, ledger: Ledger) -> Iterator[Event]:
+def random_events(rng: np.random.Generator, ledger: ReleaseLedger) -> Iterator[Event]:
     """Reads that depend on what is left, as an adaptive schedule does; some are far too dear."""
     for _ in range(int(rng.integers(1, 9))):
         scale = math.sqrt(1 / (2 * float(ledger.rho))) * 2 ** rng.uniform(-1, 5)
@@ -143,7 +143,7 @@ def test_ten_thousand_adaptive_schedules_stay_within_their_budget_exactly() -> N
     rng = np.random.default_rng(5)
     refused = 0
     for _ in range(10_000):
-        ledger = Ledger(Terms(1.0, 1e-9), Fraction(float(rng.uniform(0.001, 2.0))))
+        ledger = ReleaseLedger(Terms(1.0, 1e-9), Fraction(float(rng.uniform(0.001, 2.0))))
         for each in random_events(rng, ledger):
             if rng.random() < 0.2 and ledger.left > 0:  # all that is left, as near as a float comes to it
                 each = event("select", math.sqrt(1 / (2 * float(ledger.left))), 1.0)
@@ -176,7 +176,7 @@ def test_what_the_budget_does_not_cover_is_refused_before_the_counts_are_touched
 
     query = fine(("x",), {"x": 4})
     recorded: list[Event] = []
-    core = Core(Secret(Watched()), Ledger(Terms(1.0, 1e-9), Fraction(1, 100)), recorded.append)  # type: ignore[arg-type]
+    core = Core(Secret(Watched()), ReleaseLedger(Terms(1.0, 1e-9), Fraction(1, 100)), recorded.append)  # type: ignore[arg-type]
     with pytest.raises(CutsError, match="budget"):
         _read(core, verb, query, scale=5.0)
     assert (touched, recorded, core.ledger.events) == ([], [], ())

@@ -34,7 +34,7 @@ from cuts.privacy.adaptive import (
 )
 from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.grouping import merge_rare
-from cuts.privacy.ledger import Ledger
+from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.query import Query, fine, grouped
 from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estimate, render
 from cuts.privacy.workload import column_weights, make_workload
@@ -65,7 +65,7 @@ class Heard:
 class Listening(Twin):
     """Remembers what it was asked to select from."""
 
-    def __init__(self, counts: Marginals, ledger: Ledger, seed: int) -> None:
+    def __init__(self, counts: Marginals, ledger: ReleaseLedger, seed: int) -> None:
         super().__init__(counts, ledger, seed)
         self.heard: list[Heard] = []
 

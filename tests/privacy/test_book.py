@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.adaptive import release
-from cuts.privacy.book import Book, Entry, default_book
+from cuts.privacy.ledger_file import LedgerFile, Entry, default_ledger_file
 from cuts.privacy.core import Core
-from cuts.privacy.ledger import Event, Ledger
+from cuts.privacy.ledger import Event, ReleaseLedger
 from cuts.privacy.query import fine
 from cuts.privacy.secret import Secret
 from cuts.text.diagnostic import PRIVACY, CutsError
@@ -29,11 +29,11 @@ TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Book:
-    return Book(tmp_path / "state" / "ledger.jsonl")
+def book(tmp_path: Path) -> LedgerFile:
+    return LedgerFile(tmp_path / "state" / "ledger.jsonl")
 
 
-def spend(entry: Entry, ledger: Ledger, share: Fraction, parts: int = 4) -> Fraction:
+def spend(entry: Entry, ledger: ReleaseLedger, share: Fraction, parts: int = 4) -> Fraction:
     """Record reads that cost that share of a budget; what they came to."""
     spent = Fraction(0)
     for _ in range(parts):
@@ -60,7 +60,7 @@ def refusal(act: Callable[[], object]) -> str | None:
 # --- adding up
 
 
-def test_releases_of_the_same_data_add_up(book: Book) -> None:
+def test_releases_of_the_same_data_add_up(book: LedgerFile) -> None:
     spent = Fraction(0)
     for number in range(3):
         entry = book.open("patients", opened(), "schema")
@@ -71,7 +71,7 @@ def test_releases_of_the_same_data_add_up(book: Book) -> None:
     assert found.epsilon == epsilon_of(spent, 0.01)
 
 
-def test_other_data_is_counted_apart(book: Book) -> None:
+def test_other_data_is_counted_apart(book: LedgerFile) -> None:
     for data, share in (("patients", Fraction(1, 2)), ("customers", Fraction(1, 3)), ("patients", Fraction(1, 4))):
         spend(book.open(data, opened(), "schema"), opened(), share)
     rho = opened().rho
@@ -81,7 +81,7 @@ def test_other_data_is_counted_apart(book: Book) -> None:
     ]
 
 
-def test_the_core_writes_every_charge_down_before_it_reads(book: Book) -> None:
+def test_the_core_writes_every_charge_down_before_it_reads(book: LedgerFile) -> None:
     entry = book.open("patients", opened(), "schema")
     core = Core(Secret(counts_of(draw_people(50, 0))), opened(), entry.record)
     for number in range(1, 4):
@@ -91,7 +91,7 @@ def test_the_core_writes_every_charge_down_before_it_reads(book: Book) -> None:
         assert len(core.ledger.events) == number
 
 
-def test_a_release_and_the_book_agree_on_its_cost(book: Book) -> None:
+def test_a_release_and_the_book_agree_on_its_cost(book: LedgerFile) -> None:
     entry = book.open("patients", opened(), "schema")
     core = Core(Secret(counts_of(draw_people(50, 0))), opened(), entry.record)
     transcript = release(core, PEOPLE, workload_of(PEOPLE), uniform)
@@ -100,7 +100,7 @@ def test_a_release_and_the_book_agree_on_its_cost(book: Book) -> None:
     assert found.epsilon <= 1.0
 
 
-def test_what_a_crashed_run_spent_counts(book: Book) -> None:
+def test_what_a_crashed_run_spent_counts(book: LedgerFile) -> None:
     class Crash(Exception):
         pass
 
@@ -119,14 +119,14 @@ def test_what_a_crashed_run_spent_counts(book: Book) -> None:
     assert book.open("patients", opened(), "schema").history.rho == found.rho
 
 
-def test_a_killed_process_leaves_what_it_spent(book: Book) -> None:
+def test_a_killed_process_leaves_what_it_spent(book: LedgerFile) -> None:
     program = """
 import os, sys
 from pathlib import Path
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from privacy.people import opened
 from privacy.twin import event
-entry = Book(Path(sys.argv[1])).open("patients", opened(), "schema")
+entry = LedgerFile(Path(sys.argv[1])).open("patients", opened(), "schema")
 entry.record(event("measure", 20.0, 1.0, ("a",)))
 os._exit(9)
 """
@@ -138,16 +138,16 @@ os._exit(9)
     assert (found.releases, found.rho) == (1, Fraction(1, 800))
 
 
-def test_a_release_that_read_nothing_counts_nothing(book: Book) -> None:
+def test_a_release_that_read_nothing_counts_nothing(book: LedgerFile) -> None:
     book.open("patients", opened(), "schema")
     (found,) = book.spent()
     assert (found.releases, found.rho, found.epsilon) == (0, 0, 0.0)
 
 
-def test_the_name_of_the_data_is_not_in_a_model(book: Book, tmp_path: Path) -> None:
+def test_the_name_of_the_data_is_not_in_a_model(book: LedgerFile, tmp_path: Path) -> None:
     one, again = (book.open("patients", opened(), "schema").history.data for _ in range(2))
     other = book.open("customers", opened(), "schema").history.data
-    elsewhere = Book(tmp_path / "other.jsonl").open("patients", opened(), "schema").history.data
+    elsewhere = LedgerFile(tmp_path / "other.jsonl").open("patients", opened(), "schema").history.data
     assert one == again
     assert len({one, other, elsewhere}) == 3  # the salt is of the book
     assert "patients" not in one
@@ -160,7 +160,7 @@ def test_the_name_of_the_data_is_not_in_a_model(book: Book, tmp_path: Path) -> N
 def test_whatever_data_is_called_its_releases_add_up(
     tmp_path_factory: pytest.TempPathFactory, data: str, steps: list[Fraction]
 ) -> None:
-    book = Book(tmp_path_factory.mktemp("book") / "ledger.jsonl")
+    book = LedgerFile(tmp_path_factory.mktemp("book") / "ledger.jsonl")
     for share in steps:
         spend(book.open(data, opened(), "schema"), opened(), share, parts=1)
     (found,) = book.spent()
@@ -169,40 +169,40 @@ def test_whatever_data_is_called_its_releases_add_up(
 
 def test_the_book_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUTS_LEDGER", str(tmp_path / "mine.jsonl"))
-    assert default_book().path == tmp_path / "mine.jsonl"
+    assert default_ledger_file().path == tmp_path / "mine.jsonl"
     monkeypatch.delenv("CUTS_LEDGER")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert default_book().path == tmp_path / "state" / "cuts" / "ledger.jsonl"
+    assert default_ledger_file().path == tmp_path / "state" / "cuts" / "ledger.jsonl"
 
 
 # --- the cap
 
 
-def test_a_release_beyond_the_cap_is_refused_and_nothing_is_written(book: Book) -> None:
-    spend(book.open("patients", opened(), "schema", most_epsilon=1.5), opened(), Fraction(1))
+def test_a_release_beyond_the_cap_is_refused_and_nothing_is_written(book: LedgerFile) -> None:
+    spend(book.open("patients", opened(), "schema", max_epsilon=1.5), opened(), Fraction(1))
     before = book.path.read_bytes()
     with pytest.raises(CutsError) as raised:
-        book.open("patients", opened(), "schema", most_epsilon=1.4)
+        book.open("patients", opened(), "schema", max_epsilon=1.4)
     assert code_of(raised) == "budget-spent"
     assert raised.value.diagnostics[0].exit_code == PRIVACY
     assert book.path.read_bytes() == before
-    book.open("customers", opened(), "schema", most_epsilon=1.4)
+    book.open("customers", opened(), "schema", max_epsilon=1.4)
 
 
-def test_the_cap_is_on_all_releases_together_in_rho(book: Book) -> None:
+def test_the_cap_is_on_all_releases_together_in_rho(book: LedgerFile) -> None:
     # Twice the rho of epsilon 1 is epsilon 1.47 at this delta: less than twice epsilon 1.
     spend(book.open("patients", opened(), "schema"), opened(), Fraction(1))
     total = epsilon_of(2 * opened().rho, 0.01)
     assert 1.4 < total < 1.6
-    book.open("patients", opened(), "schema", most_epsilon=total)
+    book.open("patients", opened(), "schema", max_epsilon=total)
     with pytest.raises(CutsError):
-        book.open("patients", opened(), "schema", most_epsilon=total - 0.001)
+        book.open("patients", opened(), "schema", max_epsilon=total - 0.001)
 
 
-def test_releases_begun_at_once_stay_below_the_cap_together(book: Book) -> None:
+def test_releases_begun_at_once_stay_below_the_cap_together(book: LedgerFile) -> None:
     most = epsilon_of(opened().rho * Fraction(3, 2), 0.01)  # enough for one of them and a half
     entries: list[Entry] = []
-    begin = lambda: entries.append(book.open("patients", opened(), "schema", most_epsilon=most))  # noqa: E731
+    begin = lambda: entries.append(book.open("patients", opened(), "schema", max_epsilon=most))  # noqa: E731
     refused = [refusal(begin), refusal(begin)]
     for _ in range(4):
         refused += [refusal(lambda entry=entry: spend(entry, opened(), Fraction(1, 4), parts=1)) for entry in entries]
@@ -211,7 +211,7 @@ def test_releases_begun_at_once_stay_below_the_cap_together(book: Book) -> None:
     assert set(refused) == {None, "budget-spent"}
 
 
-def test_a_laxer_delta_does_not_hide_what_stricter_releases_spent(book: Book) -> None:
+def test_a_laxer_delta_does_not_hide_what_stricter_releases_spent(book: LedgerFile) -> None:
     strict = opened(1.0, 1e-9)
     spend(book.open("patients", strict, "schema"), strict, Fraction(1))
     entry = book.open("patients", opened(1.0, 0.01), "schema")
@@ -224,23 +224,23 @@ def test_a_laxer_delta_does_not_hide_what_stricter_releases_spent(book: Book) ->
 # --- changes
 
 
-def lines_of(book: Book) -> list[dict[str, Any]]:
+def lines_of(book: LedgerFile) -> list[dict[str, Any]]:
     return [json.loads(line) for line in book.path.read_text().splitlines()]
 
 
-def write(book: Book, lines: list[dict[str, Any]]) -> None:
+def write(book: LedgerFile, lines: list[dict[str, Any]]) -> None:
     book.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture
-def filled(book: Book) -> Book:
+def filled(book: LedgerFile) -> LedgerFile:
     """A book with a begin, two releases and some charges."""
     for share in (Fraction(1, 2), Fraction(1, 4)):
         spend(book.open("patients", opened(), "schema"), opened(), share)
     return book
 
 
-def refuse(book: Book) -> None:
+def refuse(book: LedgerFile) -> None:
     before = book.path.read_bytes()
     with pytest.raises(CutsError) as raised:
         book.spent()
@@ -251,7 +251,7 @@ def refuse(book: Book) -> None:
     assert book.path.read_bytes() == before
 
 
-def test_every_line_has_the_hash_of_the_one_before_it(filled: Book) -> None:
+def test_every_line_has_the_hash_of_the_one_before_it(filled: LedgerFile) -> None:
     lines = lines_of(filled)
     assert [line["type"] for line in lines] == ["begin", *["open", *["charge"] * 4] * 2]
     assert lines[0]["prev"] == ""
@@ -259,7 +259,7 @@ def test_every_line_has_the_hash_of_the_one_before_it(filled: Book) -> None:
 
 
 @pytest.mark.parametrize("place", range(10))
-def test_a_changed_line_is_found(filled: Book, place: int) -> None:
+def test_a_changed_line_is_found(filled: LedgerFile, place: int) -> None:
     lines = lines_of(filled)
     key = {"begin": "salt", "open": "data", "charge": "rho"}[lines[place]["type"]]
     lines[place][key] = "1/1000000" if key == "rho" else "another"
@@ -268,7 +268,7 @@ def test_a_changed_line_is_found(filled: Book, place: int) -> None:
 
 
 @pytest.mark.parametrize("place", range(10))
-def test_a_line_left_out_is_found(filled: Book, place: int) -> None:
+def test_a_line_left_out_is_found(filled: LedgerFile, place: int) -> None:
     lines = lines_of(filled)
     del lines[place]
     write(filled, lines)
@@ -276,7 +276,7 @@ def test_a_line_left_out_is_found(filled: Book, place: int) -> None:
 
 
 @pytest.mark.parametrize("place", range(9))
-def test_lines_in_another_order_are_found(filled: Book, place: int) -> None:
+def test_lines_in_another_order_are_found(filled: LedgerFile, place: int) -> None:
     lines = lines_of(filled)
     lines[place], lines[place + 1] = lines[place + 1], lines[place]
     write(filled, lines)
@@ -284,7 +284,7 @@ def test_lines_in_another_order_are_found(filled: Book, place: int) -> None:
 
 
 @pytest.mark.parametrize("place", range(11))
-def test_a_line_cut_short_is_found(filled: Book, place: int) -> None:
+def test_a_line_cut_short_is_found(filled: LedgerFile, place: int) -> None:
     texts = filled.path.read_text().splitlines()
     texts[place] = texts[place][: len(texts[place]) // 2]
     filled.path.write_text("\n".join(texts) + "\n")
@@ -292,25 +292,25 @@ def test_a_line_cut_short_is_found(filled: Book, place: int) -> None:
 
 
 @pytest.mark.parametrize("line", ["", "[]", "null", "7", '{"type": "charge"}', '{"prev": ""}', "\x00", '{"prev": {}}'])
-def test_a_line_that_is_none_is_found(filled: Book, line: str) -> None:
+def test_a_line_that_is_none_is_found(filled: LedgerFile, line: str) -> None:
     with filled.path.open("a") as stream:
         stream.write(line + "\n")
     refuse(filled)
 
 
 @pytest.mark.parametrize("line", ['{"prev": ""}', '{"prev": "", "type": "open"}', '{"prev": "", "type": "charge"}'])
-def test_a_first_line_that_lacks_what_it_needs_is_found(book: Book, line: str) -> None:
+def test_a_first_line_that_lacks_what_it_needs_is_found(book: LedgerFile, line: str) -> None:
     book.path.parent.mkdir(parents=True)
     book.path.write_text(line + "\n")
     refuse(book)
 
 
-def test_bytes_that_are_no_text_are_found(filled: Book) -> None:
+def test_bytes_that_are_no_text_are_found(filled: LedgerFile) -> None:
     filled.path.write_bytes(filled.path.read_bytes() + b"\xff\xfe\n")
     refuse(filled)
 
 
-def test_a_book_without_its_last_line_end_is_refused_or_goes_on(filled: Book) -> None:
+def test_a_book_without_its_last_line_end_is_refused_or_goes_on(filled: LedgerFile) -> None:
     filled.path.write_text(filled.path.read_text().rstrip("\n"))
     before = filled.path.read_text()
     if refusal(lambda: spend(filled.open("patients", opened(), "schema"), opened(), Fraction(1, 8))) is None:
@@ -320,7 +320,7 @@ def test_a_book_without_its_last_line_end_is_refused_or_goes_on(filled: Book) ->
         assert filled.path.read_text() == before
 
 
-def test_a_message_about_a_bad_book_says_where(filled: Book) -> None:
+def test_a_message_about_a_bad_book_says_where(filled: LedgerFile) -> None:
     lines = lines_of(filled)
     lines[4]["rho"] = "0"
     write(filled, lines)
@@ -331,20 +331,20 @@ def test_a_message_about_a_bad_book_says_where(filled: Book) -> None:
 def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CutsError):
-        Book(tmp_path / "file" / "ledger.jsonl").open("patients", opened(), "schema")
+        LedgerFile(tmp_path / "file" / "ledger.jsonl").open("patients", opened(), "schema")
 
 
 # --- several at once
 
 
-def test_processes_that_write_at_once_lose_nothing(book: Book) -> None:
+def test_processes_that_write_at_once_lose_nothing(book: LedgerFile) -> None:
     program = """
 import sys
 from pathlib import Path
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from privacy.people import opened
 from privacy.twin import event
-entry = Book(Path(sys.argv[1])).open("patients", opened(), "schema")
+entry = LedgerFile(Path(sys.argv[1])).open("patients", opened(), "schema")
 for _ in range(25):
     entry.record(event("measure", 20.0, 1.0, ("a",)))
 """
@@ -355,7 +355,7 @@ for _ in range(25):
     assert (found.releases, found.rho) == (2, Fraction(50, 800))
 
 
-def test_two_releases_may_take_turns(book: Book) -> None:
+def test_two_releases_may_take_turns(book: LedgerFile) -> None:
     one, other = (book.open("patients", opened(), "schema") for _ in range(2))
     for _ in range(3):
         one.record(event("measure", 20.0, 1.0, ("a",)))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuts.privacy.core import count_values, discover
-from cuts.privacy.ledger import Event, Ledger
+from cuts.privacy.ledger import Event, ReleaseLedger
 from cuts.privacy.reading import cells_of
 from cuts.privacy.secret import reveal
 from cuts.text.diagnostic import CutsError
@@ -29,7 +29,7 @@ def counted(texts: list[str | None], persons: list[str] | None = None, most: int
     return reveal(count_values(cells_of(pa.table(columns)), ["city"], person=person, most=most)["city"])
 
 
-def found_in(texts: list[str | None], ledger: Ledger | None = None) -> tuple[str, ...]:
+def found_in(texts: list[str | None], ledger: ReleaseLedger | None = None) -> tuple[str, ...]:
     rows = cells_of(pa.table({"city": pa.array(texts, pa.string())}))
     counts = count_values(rows, ["city"], person=None, most=1)["city"]
     return discover(counts, "city", ledger or plentiful(), 10.0, 1e-9, lambda _: None)[0]

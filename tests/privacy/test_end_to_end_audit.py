@@ -15,10 +15,10 @@ from cuts.data.schema import Category, Integer, Schema
 from cuts.lang.parser import parse
 from cuts.privacy import adaptive
 from cuts.privacy.accountant import rho_of
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
-from cuts.private import Account, fit_private
-from cuts.sampling import sample_blocks
+from cuts.flow.release import Account, fit_private
+from cuts.model.rows import sample_blocks
 from privacy.checks import epsilon_seen
 
 pytestmark = pytest.mark.audit
@@ -52,7 +52,7 @@ def people(canary: bool) -> pa.Table:
     return pa.table(columns)
 
 
-def attack(rows: pa.Table, book: Book, seed: int) -> float:
+def attack(rows: pa.Table, book: LedgerFile, seed: int) -> float:
     """How much of the canary is in rows drawn from a private model: the black-box statistic."""
     config = Config(components=10, steps=80, threads=1)
     with patch.multiple(adaptive, ROUNDS=5, DEAREST=0.25, CHEAPEST=0.03):  # fewer rounds take less time
@@ -70,7 +70,7 @@ def attack(rows: pa.Table, book: Book, seed: int) -> float:
 
 def test_drawn_rows_tell_no_more_of_a_row_than_was_promised(tmp_path: Path) -> None:
     sides = [
-        [attack(people(canary), Book(tmp_path / f"{canary}{run}.jsonl"), seed=run) for run in range(RUNS)]
+        [attack(people(canary), LedgerFile(tmp_path / f"{canary}{run}.jsonl"), seed=run) for run in range(RUNS)]
         for canary in (False, True)
     ]
     shown = epsilon_seen(*sides, delta=0.01, wrong=1e-6)

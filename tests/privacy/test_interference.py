@@ -23,15 +23,15 @@ from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.noisy import Guess, NoisyLearner, fit_noisy
 from cuts.privacy.adaptive import Round, release
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.curator import Curator
 from cuts.privacy.query import Owners
 from cuts.privacy.reading import PrivateFrame, cells_of
 from cuts.privacy.secret import Secret, reveal
 from cuts.privacy.transcript import Measurement, Replay, Transcript, render, transcript_from
-from cuts.private import Account, Made, fit_private, fit_transcript
-from cuts.sampling import sample_blocks
-from cuts.shaping import Watch
+from cuts.flow.release import Account, Made, fit_private, fit_transcript
+from cuts.model.rows import sample_blocks
+from cuts.effects import Watch
 from privacy.checks import check_blind
 from privacy.people import (
     MIXED,
@@ -110,7 +110,7 @@ def fitted(folder: Path) -> tuple[Made, list[object]]:
     said: list[object] = []
     watch = Watch(said.append, said.append, said.append, said.append)
     rows = cells_of(decode(draw_people(300, 4, MIXED), MIXED, seed=0).arrow)
-    account = Account(Book(folder / "ledger.jsonl"), "mixed")
+    account = Account(LedgerFile(folder / "ledger.jsonl"), "mixed")
     return fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL, seed=7, watch=watch), said
 
 
@@ -176,7 +176,7 @@ class Raising(PrivateFrame):
 
 def test_rows_are_not_read_when_the_book_refuses(folder: Path) -> None:
     rows = Raising(decode(draw_people(1, 4, MIXED), MIXED, seed=0))
-    account = Account(Book(folder / "capped.jsonl"), "mixed", most_epsilon=0.5)
+    account = Account(LedgerFile(folder / "capped.jsonl"), "mixed", max_epsilon=0.5)
     with pytest.raises(cuts.text.diagnostic.CutsError, match=r"more than 0\.5"):
         fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL)
 

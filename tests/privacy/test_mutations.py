@@ -18,7 +18,7 @@ from cuts.privacy import adaptive
 from cuts.privacy.adaptive import NOISE, release
 from cuts.privacy.core import Core
 from cuts.privacy.curator import Curator
-from cuts.privacy.ledger import Event, Ledger
+from cuts.privacy.ledger import Event, ReleaseLedger
 from cuts.privacy.query import Owners, Query, grouped
 from cuts.privacy.transcript import Measurement, Transcript
 from privacy import checks
@@ -80,7 +80,7 @@ class SinglesForFree(Twin):
             super().charge(paid)
 
 
-def with_one_seed(counts: Marginals, ledger: Ledger) -> Curator:
+def with_one_seed(counts: Marginals, ledger: ReleaseLedger) -> Curator:
     return Twin(counts, ledger, seed=0)
 
 

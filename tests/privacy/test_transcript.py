@@ -18,8 +18,8 @@ from numpy.testing import assert_array_equal
 from cuts.data.codec_file import fingerprint
 from cuts.privacy.adaptive import release
 from cuts.privacy.curator import Candidate
-from cuts.privacy.ledger import Event, History, Ledger, Terms
-from cuts.privacy.ledger_file import event_data, event_from, ledger_data, ledger_from
+from cuts.privacy.ledger import Event, History, ReleaseLedger, Terms
+from cuts.privacy.release_json import event_data, event_from, ledger_data, ledger_from
 from cuts.privacy.query import Query, fine
 from cuts.privacy.transcript import (
     Choice,
@@ -80,7 +80,7 @@ def test_a_transcript_is_read_as_it_was_written() -> None:
     st.fractions(min_value=0, max_value=3),
 )
 def test_a_ledger_is_read_as_it_was_written(reads: list[tuple[Any, float, float, int]], before: Fraction) -> None:
-    ledger = Ledger(Terms(0.3, 1e-7, 4, "id", "replace"), Fraction(10**15), History("ab12", 3, before))
+    ledger = ReleaseLedger(Terms(0.3, 1e-7, 4, "id", "replace"), Fraction(10**15), History("ab12", 3, before))
     for kind, scale, sensitivity, more in reads:
         cost = Fraction(sensitivity) ** 2 / (2 * Fraction(scale) ** 2) * (1 + Fraction(1, more))
         ledger = ledger.charged(Event(kind, ("a", "b"), scale, sensitivity, cost, 1e-10, 7))

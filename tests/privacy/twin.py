@@ -13,19 +13,19 @@ from cuts.count.marginals import Marginals
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.core import score
 from cuts.privacy.curator import GRID, Candidate
-from cuts.privacy.ledger import Event, Ledger
+from cuts.privacy.ledger import Event, ReleaseLedger
 from cuts.privacy.query import Query, grouped
 
 
 class Twin:
     """Answers as `Core` does, at the exact costs, with noise that follows from a seed."""
 
-    def __init__(self, counts: Marginals, ledger: Ledger, seed: int) -> None:
+    def __init__(self, counts: Marginals, ledger: ReleaseLedger, seed: int) -> None:
         self.counts, self.rng = counts, np.random.default_rng(seed)
         self._ledger = ledger
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> ReleaseLedger:
         return self._ledger
 
     def measure(self, query: Query, sigma: float) -> IntArray:

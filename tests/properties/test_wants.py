@@ -17,7 +17,7 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import Spec, Statistic, TableGoal, statistics_of
-from cuts.lang.wants import Either, Every, Want, Wanted, leaves, single, violation, wanted
+from cuts.lang.targets import AnyTarget, AllTargets, Target, Targets, leaves, single, violation, wanted
 from cuts.read import exact
 
 SCHEMA = Schema(
@@ -67,7 +67,7 @@ def bound(body: str) -> Spec:
     return bind(parse(f"SYNTHESIZE: t; ENFORCE: {body}; END;"), SCHEMA)
 
 
-def want_of(spec: Spec) -> Wanted:
+def want_of(spec: Spec) -> Targets:
     (goal,) = spec.commands
     assert isinstance(goal, TableGoal)
     return wanted(goal.goal, SCHEMA)
@@ -78,14 +78,14 @@ def value_of(text: str, table: Table) -> float:
     return fact.value
 
 
-def is_met(want: Wanted, table: Table) -> bool:
+def is_met(want: Targets, table: Table) -> bool:
     typed = conform(table, SCHEMA)
     match want:
-        case Want():
+        case Target():
             return violation(want, exact.value(want.value, typed, SCHEMA)) == 0.0
-        case Every(parts):
+        case AllTargets(parts):
             return all(is_met(part, table) for part in parts)
-        case Either(parts):
+        case AnyTarget(parts):
             return any(is_met(part, table) for part in parts)
 
 
@@ -145,7 +145,7 @@ def test_a_distribution_is_wanted_share_by_share(seed: int, condition: str, away
     percent = f"{100 * (share + away):.10f}%"
     spec = bound(f"DIST[c{' | ' + condition if condition else ''}] == {{u: {percent}, *: proportional}}")
     want = want_of(spec)
-    assert isinstance(want, Every)
+    assert isinstance(want, AllTargets)
     assert len(list(leaves(want))) == 2
     assert is_met(want, table) == is_verified(spec, table) == (away < 0.005)
 
@@ -203,13 +203,13 @@ def test_a_violation_is_counted_in_a_unit_that_is_some_finite_number(text: str, 
         assert isfinite(low) or isfinite(high)
 
 
-def _ends(want: Want) -> list[tuple[float, int]]:
+def _ends(want: Target) -> list[tuple[float, int]]:
     return [(end, side) for end, side in ((want.low, -1), (want.high, 1)) if isfinite(end)]
 
 
 @given(st.floats(-5, 5), st.floats(0.1, 3), st.floats(0.01, 2), st.floats(0, 10))
 def test_violations_grow_with_the_distance_in_units(low: float, width: float, unit: float, off: float) -> None:
-    want = Want(Statistic("E", ()), low, low + width, unit)
+    want = Target(Statistic("E", ()), low, low + width, unit)
     assert violation(want, low + width / 2) == 0.0
     assert violation(want, low - off * unit) == pytest.approx(off, abs=1e-6)
     assert violation(want, low + width + off * unit) == pytest.approx(off, abs=1e-6)
@@ -218,7 +218,7 @@ def test_violations_grow_with_the_distance_in_units(low: float, width: float, un
 
 
 def test_an_inequality_is_aimed_a_little_inside() -> None:
-    at_most, at_least = (Want(Statistic("E", ()), low, high, 2.0) for low, high in ((-inf, 5.0), (5.0, inf)))
+    at_most, at_least = (Target(Statistic("E", ()), low, high, 2.0) for low, high in ((-inf, 5.0), (5.0, inf)))
     assert at_most.aim == (-inf, pytest.approx(4.8))
     assert at_least.aim == (pytest.approx(5.2), inf)
     assert violation(at_most, at_most.aim[1]) == violation(at_least, at_least.aim[0]) == 0.0
@@ -227,43 +227,43 @@ def test_an_inequality_is_aimed_a_little_inside() -> None:
 # --- several
 
 
-def join(inner: st.SearchStrategy[Wanted]) -> st.SearchStrategy[Wanted]:
+def join(inner: st.SearchStrategy[Targets]) -> st.SearchStrategy[Targets]:
     several = st.lists(inner, min_size=1, max_size=3).map(tuple)
-    return several.map(Every) | several.map(Either)
+    return several.map(AllTargets) | several.map(AnyTarget)
 
 
-def numbered(place: int) -> Want:
+def numbered(place: int) -> Target:
     """Something wanted, told from others by its number."""
-    return Want(Statistic("Q", (), None, (float(place),)), 0.0, 0.0, 1.0)
+    return Target(Statistic("Q", (), None, (float(place),)), 0.0, 0.0, 1.0)
 
 
 trees = st.recursive(st.integers(0, 9).map(numbered), join, max_leaves=8)
 
 
 @given(trees, st.lists(st.floats(0, 5), min_size=10, max_size=10))
-def test_of_alternatives_the_nearest_is_chosen_and_all_of_it(tree: Wanted, far: list[float]) -> None:
-    def off(want: Want) -> float:
+def test_of_alternatives_the_nearest_is_chosen_and_all_of_it(tree: Targets, far: list[float]) -> None:
+    def off(want: Target) -> float:
         assert isinstance(want.value, Statistic)
         return far[int(want.value.levels[0])]
 
-    def cheapest(want: Wanted) -> float:
+    def cheapest(want: Targets) -> float:
         match want:
-            case Want():
+            case Target():
                 return off(want)
-            case Every(parts):
+            case AllTargets(parts):
                 return sum(map(cheapest, parts))
-            case Either(parts):
+            case AnyTarget(parts):
                 return min(map(cheapest, parts))
 
     chosen = list(single(tree, off))
     assert sum(map(off, chosen)) == pytest.approx(cheapest(tree))
     everything = list(leaves(tree))
     assert all(each in everything for each in chosen)
-    if "Either" not in str(tree):
+    if "AnyTarget" not in str(tree):
         assert chosen == everything
 
 
 def test_an_undefined_number_is_never_the_nearest() -> None:
     known, unknown = numbered(1), numbered(2)
     values = {known.value: 50.0, unknown.value: nan}
-    assert list(single(Either((unknown, known)), lambda want: violation(want, values[want.value]))) == [known]
+    assert list(single(AnyTarget((unknown, known)), lambda want: violation(want, values[want.value]))) == [known]

@@ -18,7 +18,7 @@ from cuts.lang.spec import Quantity, Statistic, statistics_of
 from cuts.read import exact
 
 DRAWS = 200
-MOST_ROWS = 100_000  # drawn again; of larger tables an evenly spread part
+MAX_ROWS = 100_000  # drawn again; of larger tables an evenly spread part
 _ENDS = (2.5, 97.5)  # percent
 
 Range: TypeAlias = tuple[float, float]
@@ -62,12 +62,12 @@ def intervals(
 
 
 def _thinned(table: Table) -> Table:
-    """The table, or `MOST_ROWS` of its rows evenly spread."""
-    if table.rows <= MOST_ROWS:
+    """The table, or `MAX_ROWS` of its rows evenly spread."""
+    if table.rows <= MAX_ROWS:
         return table
     if not table.names:
-        return Table(table.arrow.slice(0, MOST_ROWS))  # rows without columns, all alike
-    return Table(table.arrow.take(np.arange(MOST_ROWS) * table.rows // MOST_ROWS))
+        return Table(table.arrow.slice(0, MAX_ROWS))  # rows without columns, all alike
+    return Table(table.arrow.take(np.arange(MAX_ROWS) * table.rows // MAX_ROWS))
 
 
 def _drawn(

@@ -14,8 +14,8 @@ from cuts.assess.sample import Sample, thin
 from cuts.assess.scoring import auc
 
 FOLDS = 5
-MOST_ROWS = 10_000  # of each side
-FEWEST_ROWS = 2 * FOLDS
+MAX_ROWS = 10_000  # of each side
+MIN_ROWS = 2 * FOLDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ def measure_discriminator(
     synthetic: Sample, train: Sample, test: Sample, grid: Grid, *, seed: int, say: Callable[[str], None]
 ) -> Discriminator | None:
     """Cross-validated on equally many rows of each side; nothing when there are too few."""
-    some = min(synthetic.rows, train.rows, test.rows, MOST_ROWS)
-    if some < FEWEST_ROWS:
+    some = min(synthetic.rows, train.rows, test.rows, MAX_ROWS)
+    if some < MIN_ROWS:
         return None
     say("telling synthetic rows from real ones")
     rng = np.random.default_rng(seed)

@@ -20,9 +20,9 @@ from cuts.assess.sample import Sample
 from cuts.data.table import Floats, IntArray
 
 WAYS = (1, 2, 3)
-MOST_CLIQUES = 1_500  # of one kind; all triples of 21 columns are fewer
+MAX_CLIQUES = 1_500  # of one kind; all triples of 21 columns are fewer
 REDRAWS = 3  # of the train rows, for the floor
-MOST_CELLS = 2_000_000  # beyond, only the cells that hold rows are counted
+MAX_CELLS = 2_000_000  # beyond, only the cells that hold rows are counted
 
 Clique: TypeAlias = tuple[int, ...]
 
@@ -106,10 +106,10 @@ def pick_cliques(columns: int, ways: int, rng: np.random.Generator, fixed: int |
     others = [column for column in range(columns) if column != fixed]
     free = ways if fixed is None else ways - 1
     own = () if fixed is None else (fixed,)
-    if comb(len(others), free) <= MOST_CLIQUES:
+    if comb(len(others), free) <= MAX_CLIQUES:
         return [tuple(sorted((*own, *chosen))) for chosen in combinations(others, free)]
     found: dict[Clique, None] = {}  # as a set that keeps its order
-    while len(found) < MOST_CLIQUES:
+    while len(found) < MAX_CLIQUES:
         chosen = rng.choice(others, free, replace=False).tolist()
         found[tuple(sorted((*own, *chosen)))] = None
     return list(found)
@@ -130,7 +130,7 @@ def _measure(
     size = prod(sizes[i] for i in clique)
     ours, theirs = _keys(drawn, clique, sizes), _keys(real, clique, sizes)
     width = size
-    if size > MOST_CELLS:
+    if size > MAX_CELLS:
         together, places = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
         ours, theirs, width = places[: len(ours)], places[len(ours) :], len(together)
     p = np.bincount(theirs, minlength=width) / len(theirs)

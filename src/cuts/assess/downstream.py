@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cuts.assess import scoring
-from cuts.assess.features import MOST_ROWS, Features, Matrix, build_matrix
+from cuts.assess.features import MAX_ROWS, Features, Matrix, build_matrix
 from cuts.assess.grid import Grid
 from cuts.assess.learners import (
     CLASSIFIERS,
@@ -81,7 +81,7 @@ def train_all(
     found: list[Trained] = []
     sources: tuple[tuple[TrainedOn, Sample], ...] = (("synthetic", synthetic), ("train", train))
     for trained_on, sample in sources:
-        rows = thin(with_target(sample, target), MOST_ROWS, rng)
+        rows = thin(with_target(sample, target), MAX_ROWS, rng)
         matrix = build_matrix(rows, train, grid, names, features)
         column = _column(sample, target)
         for learner in CLASSIFIERS if isinstance(column, Category) else REGRESSORS:

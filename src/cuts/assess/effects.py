@@ -14,7 +14,7 @@ from math import isnan, nan
 import numpy as np
 
 from cuts.assess.downstream import learn, with_target
-from cuts.assess.features import MOST_ROWS, build_matrix
+from cuts.assess.features import MAX_ROWS, build_matrix
 from cuts.assess.grid import Grid, build_grid
 from cuts.assess.learners import CLASSIFIERS, Classifier
 from cuts.assess.sample import Sample, read_sample, thin
@@ -78,7 +78,7 @@ class Bench:
         target = self.schema[measure.target]
         assert isinstance(target, Category)
         rng = np.random.default_rng(0)
-        rows = thin(with_target(read_sample(table, self.schema, "synthetic"), target.name), MOST_ROWS, rng)
+        rows = thin(with_target(read_sample(table, self.schema, "synthetic"), target.name), MAX_ROWS, rng)
         tested = with_target(self.reference, target.name)
         matrices = [build_matrix(each, self.reference, self._grid, measure.features, "raw") for each in (rows, tested)]
         labels = np.unique(rows.values[target.name].astype(np.int64))

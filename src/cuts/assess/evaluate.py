@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cuts.assess.discriminator import FEWEST_ROWS, Discriminator, measure_discriminator
+from cuts.assess.discriminator import MIN_ROWS, Discriminator, measure_discriminator
 from cuts.assess.distance import Marginals, measure_marginals
 from cuts.assess.downstream import Downstream, measure_downstream, train_all
 from cuts.assess.fairness import Fairness, measure_fairness
 from cuts.assess.features import Features
 from cuts.assess.grid import Bins, build_grid
 from cuts.assess.leakage import Leakage, measure_leakage
-from cuts.assess.question import Part, settle
+from cuts.assess.request import Part, settle
 from cuts.assess.sample import Outside, outside
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -91,7 +91,7 @@ def evaluate(
     if "discriminator" in asked.parts:
         discriminator = measure_discriminator(ours, known, unseen, grid, seed=seed, say=say)
         if discriminator is None:
-            notes.append(f"fewer than {FEWEST_ROWS} rows in a table: nobody trained to tell them apart")
+            notes.append(f"fewer than {MIN_ROWS} rows in a table: nobody trained to tell them apart")
     return Quality(
         RowCounts(ours.rows, known.rows, unseen.rows),
         asked.target,

@@ -16,8 +16,8 @@ from cuts.data.table import IntArray
 Features = Literal["raw", "bins"]
 Matrix: TypeAlias = NDArray[np.float32]
 
-MOST_LEVELS = 256  # categories with a column of their own; rarer ones share one
-MOST_ROWS = 200_000  # learned from
+MAX_LEVELS = 256  # categories with a column of their own; rarer ones share one
+MAX_ROWS = 200_000  # learned from
 
 
 def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str], features: Features) -> Matrix:
@@ -35,9 +35,9 @@ def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str]
 
 def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
     places, size = cell(sample, axis), axis.size
-    if size > MOST_LEVELS:
+    if size > MAX_LEVELS:
         owner = _shared(cell(train, axis), size)
-        places, size = owner[places], MOST_LEVELS
+        places, size = owner[places], MAX_LEVELS
     marks: Matrix = np.zeros((sample.rows, size), np.float32)
     marks[np.arange(sample.rows), places] = 1.0
     return marks
@@ -45,8 +45,8 @@ def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
 
 def _shared(seen: IntArray, size: int) -> IntArray:
     """The column of every category: the most frequent their own, the rest the last."""
-    frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: MOST_LEVELS - 1]
-    owner = np.full(size, MOST_LEVELS - 1, dtype=np.int64)
+    frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: MAX_LEVELS - 1]
+    owner = np.full(size, MAX_LEVELS - 1, dtype=np.int64)
     owner[frequent] = np.arange(len(frequent))
     return owner
 

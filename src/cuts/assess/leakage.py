@@ -20,8 +20,8 @@ from cuts.assess.sample import Sample, thin
 from cuts.data.schema import Category
 from cuts.data.table import Bools, Floats, IntArray
 
-MOST_SYNTHETIC = 5_000
-MOST_REAL = 10_000
+MAX_SYNTHETIC = 5_000
+MAX_REAL = 10_000
 BLOCK = 2_000_000  # pairs of rows at a time
 
 
@@ -99,8 +99,8 @@ def closest(rows: Sample, real: Sample, grid: Grid) -> Floats:
 
 
 def _nearness(synthetic: Sample, train: Sample, test: Sample, grid: Grid, rng: np.random.Generator) -> Nearness:
-    some = min(train.rows, test.rows, MOST_REAL)
-    rows = thin(synthetic, MOST_SYNTHETIC, rng)
+    some = min(train.rows, test.rows, MAX_REAL)
+    rows = thin(synthetic, MAX_SYNTHETIC, rng)
     known, unseen = (closest(rows, thin(real, some, rng), grid) for real in (train, test))
     nearer = np.where(known < unseen, 1.0, np.where(known > unseen, 0.0, 0.5))
     (train_5th, train_median), (test_5th, test_median) = (

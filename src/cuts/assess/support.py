@@ -22,7 +22,7 @@ from cuts.lang.spec import (
     ModelGoal,
     Relation,
     Spec,
-    Spread,
+    Distribution,
     Statistic,
     TableGoal,
     statistics_of,
@@ -58,7 +58,7 @@ def _relations(goal: Goal) -> Iterator[Relation]:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _relations(part)
-        case Spread():
+        case Distribution():
             return
 
 

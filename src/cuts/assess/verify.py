@@ -15,7 +15,7 @@ from cuts.assess.learners import CLASSIFIERS, Classifier, missing_libraries
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.lang.compared import Compared, compared
+from cuts.lang.comparisons import Comparison, compared
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -29,7 +29,7 @@ from cuts.lang.spec import (
     Relation,
     RowRule,
     Spec,
-    Spread,
+    Distribution,
     TableAim,
     TableGoal,
     columns_of,
@@ -169,7 +169,7 @@ def _facts(
     return facts
 
 
-def _fact(one: Compared, table: Table, schema: Schema) -> Fact:
+def _fact(one: Comparison, table: Table, schema: Schema) -> Fact:
     """A number of the table beside its target, if it has one."""
     value = exact.value(one.value, table, schema)
     if one.target is None or one.op is None or one.tolerance is None:
@@ -239,7 +239,7 @@ def _met(goal: Goal, facts: Iterator[Fact]) -> bool:
     match goal:
         case Relation():
             return next(facts).holds is True
-        case Spread(_, shares, rest):
+        case Distribution(_, shares, rest):
             near = [next(facts).holds is True for _ in range(len(shares) + rest)]
             return all(near)
         case AllOf(parts) | AnyOf(parts):

@@ -11,7 +11,7 @@ import typer
 
 from cuts import datasets, pipeline
 from cuts.assess import render_quality
-from cuts.assess.question import PARTS, Part, unknown_column
+from cuts.assess.request import PARTS, Part, unknown_column
 from cuts.cli.options import DelimiterOption, EncodingOption, Format, FormatOption, QuoteOption, SchemaOption
 from cuts.cli.shared import print_json, say
 from cuts.data.schema import Schema

@@ -22,7 +22,7 @@ from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Spec
 from cuts.lang.syntax import Program
-from cuts.privacy.book import Book, default_book
+from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
 from cuts.privacy.reading import PrivateFile
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
@@ -53,7 +53,7 @@ class Release:
     transcript: Path | None
     data_id: str | None
     ledger: Path | None
-    most_epsilon: float | None
+    max_epsilon: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def fit_asked(asked: Asked) -> Fitted:
     """The model of a program, once it has no errors; its warnings are said."""
     program = pipeline.read_program(asked.program)
     private, release = pipeline.private_command(program) is not None, asked.release
-    told = {"--ledger": release.ledger, "--data-id": release.data_id, "--most-epsilon": release.most_epsilon}
+    told = {"--ledger": release.ledger, "--data-id": release.data_id, "--max-epsilon": release.max_epsilon}
     useless = [name for name, value in told.items() if value is not None]
     if useless and (release.transcript is not None or not private):
         why = "from a transcript nothing is released" if private else "the program promises no privacy"
@@ -157,8 +157,8 @@ def _fit_private(program: Program, asked: Asked) -> Fitted:
     check_apart(asked.written, (asked.program, asked.schema, rows.path if isinstance(rows, PrivateFile) else None))
     schema = pipeline.schema_of(program, None, schema=asked.schema, label=asked.label)
     release = asked.release
-    book = default_book() if release.ledger is None else Book(release.ledger)
-    account = private.Account(book, release.data_id or schema.name, release.most_epsilon)
+    book = default_ledger_file() if release.ledger is None else LedgerFile(release.ledger)
+    account = private.Account(book, release.data_id or schema.name, release.max_epsilon)
     if schema.provenance != "inferred":  # else its names and values are known once they were found
         check_program(program, schema, asked.values, quiet=asked.quiet)
     options: dict[str, Any] = {"config": asked.config, "seed": asked.seed, "values": asked.values}
@@ -206,7 +206,7 @@ def _spec(program: Program, model: Model, asked: Asked) -> Spec:
     return bind(fill(program, asked.values), model.codec.schema)
 
 
-def _told(data: str, book: Book) -> str:
+def _told(data: str, book: LedgerFile) -> str:
     """What has been spent on the data, all releases together."""
     spent = next(each for each in book.spent() if each.data == data)
     return (

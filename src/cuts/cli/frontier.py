@@ -13,7 +13,7 @@ from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
-    from cuts.frontier import Figure, Frontier, Point
+    from cuts.flow.frontier import Figure, Frontier, Point
 
 
 def as_text(found: Frontier) -> str:

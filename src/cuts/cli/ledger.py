@@ -14,9 +14,9 @@ from cuts.cli.shared import print_json
 from cuts.data.schema import fingerprint
 from cuts.lang.printer import short
 from cuts.privacy.accountant import epsilon_of
-from cuts.privacy.book import Book, default_book
-from cuts.privacy.ledger import Event, Ledger
-from cuts.privacy.ledger_file import ledger_data
+from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
+from cuts.privacy.ledger import Event, ReleaseLedger
+from cuts.privacy.release_json import ledger_data
 from cuts.privacy.transcript import Transcript, promise, render
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
@@ -48,7 +48,7 @@ def list_(ledger: options.LedgerOption = None, format: options.FormatOption = op
 
     Example: cuts ledger list
     """
-    book = default_book() if ledger is None else Book(ledger)
+    book = default_ledger_file() if ledger is None else LedgerFile(ledger)
     spent = [each for each in book.spent() if each.releases]
     if format is options.Format.json:
         told = [
@@ -121,7 +121,7 @@ def _what(event: Event) -> str:
     return f"one of {event.candidates}" if event.kind == "select" else ", ".join(event.clique)
 
 
-def _together(ledger: Ledger) -> dict[str, Any]:
+def _together(ledger: ReleaseLedger) -> dict[str, Any]:
     rho = ledger.history.rho + ledger.spent
     return {
         "releases": ledger.history.releases + 1,

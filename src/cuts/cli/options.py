@@ -50,9 +50,9 @@ DataIdOption = Annotated[
     str | None,
     typer.Option("--data-id", help="Of a private program: the name under which releases add up.", show_default=False),
 ]
-MostEpsilonOption = Annotated[
+MaxEpsilonOption = Annotated[
     float | None,
-    typer.Option("--most-epsilon", min=0, help="Of a private program: spend no more on this data.", show_default=False),
+    typer.Option("--max-epsilon", min=0, help="Of a private program: spend no more on this data.", show_default=False),
 ]
 TranscriptOption = Annotated[
     Path | None,

@@ -15,7 +15,7 @@ from cuts.cli.shared import say
 
 if TYPE_CHECKING:
     from cuts.privacy.adaptive import Round
-    from cuts.shaping import Watch
+    from cuts.effects import Watch
 
 LINE_EVERY = 5.0  # seconds between two lines
 
@@ -23,7 +23,7 @@ LINE_EVERY = 5.0  # seconds between two lines
 @contextmanager
 def watching(quiet: bool) -> Iterator[Watch]:
     """Who the steps of a fit tell how they go."""
-    from cuts.shaping import Watch
+    from cuts.effects import Watch
 
     if quiet:
         yield Watch()
@@ -43,7 +43,7 @@ def watching(quiet: bool) -> Iterator[Watch]:
 
 def _bar(bar: Progress) -> Watch:
     from cuts.model.fit import Progress as Fitting
-    from cuts.shaping import Watch
+    from cuts.effects import Watch
 
     task = bar.add_task("", total=None, note="")
 
@@ -67,7 +67,7 @@ def _bar(bar: Progress) -> Watch:
 
 def _lines() -> Watch:
     from cuts.model.fit import Progress as Fitting
-    from cuts.shaping import Watch
+    from cuts.effects import Watch
 
     last = monotonic()
     first: tuple[float, int] | None = None  # when the fit was first heard of, and its step

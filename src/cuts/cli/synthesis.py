@@ -26,7 +26,7 @@ from cuts.text.diagnostic import counted, usage_error
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
     from cuts.model.calibrate import Calibration
 
-MOST_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
+MAX_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
 PREVIEW_STEPS = 200
 
 app = typer.Typer()
@@ -75,7 +75,7 @@ def run(
     from_transcript: options.TranscriptOption = None,
     data_id: options.DataIdOption = None,
     ledger: options.LedgerOption = None,
-    most_epsilon: options.MostEpsilonOption = None,
+    max_epsilon: options.MaxEpsilonOption = None,
     format: options.FormatOption = options.Format.text,
 ) -> None:
     """Fit the table, write a synthetic one and give a verdict for every command.
@@ -98,7 +98,7 @@ def run(
         quiet,
         Dialect(delimiter, quote, encoding),
         (target, report),
-        Release(from_transcript, data_id, ledger, most_epsilon),
+        Release(from_transcript, data_id, ledger, max_epsilon),
         rows,
     )
     fitted = fit_asked(asked)
@@ -153,7 +153,7 @@ def fit(
     from_transcript: options.TranscriptOption = None,
     data_id: options.DataIdOption = None,
     ledger: options.LedgerOption = None,
-    most_epsilon: options.MostEpsilonOption = None,
+    max_epsilon: options.MaxEpsilonOption = None,
     format: options.FormatOption = options.Format.text,
 ) -> None:
     """Fit the table and write the model, to sample from it later without the table.
@@ -176,7 +176,7 @@ def fit(
         quiet,
         Dialect(delimiter, quote, encoding),
         (output,),
-        Release(from_transcript, data_id, ledger, most_epsilon),
+        Release(from_transcript, data_id, ledger, max_epsilon),
     )
     model = fit_asked(asked).model
     store.save(model, output)
@@ -242,7 +242,7 @@ def _keeping(blocks: Iterator[Table], kept: list[pa.Table]) -> Iterator[Table]:
     """The blocks, the first of them also kept."""
     rows = 0
     for block in blocks:
-        if rows < MOST_VERIFIED:
+        if rows < MAX_VERIFIED:
             kept.append(block.arrow)
         rows += block.rows
         yield block

@@ -140,7 +140,7 @@ def _trace(
     format: options.Format,
 ) -> None:
     """Print the frontier of a program, and draw it."""
-    from cuts.frontier import trace
+    from cuts.flow.frontier import trace
 
     with stoppable("all points were tried", _FASTER), watching(quiet) as watch:
         found = trace(program, schema, rows, points=points, **shared, watch=watch)
@@ -166,7 +166,7 @@ def _check_asked(grid: Sequence[str] | None, frontier: bool, points: int | None,
         raise usage_error("bad-setting", f"`{name}` is of the frontier", f"leave out `--grid` for `--frontier {name}`")
     if not frontier:
         return
-    from cuts.frontier import check_libraries
+    from cuts.flow.frontier import check_libraries
 
     check_libraries()
     if output is not None:

@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.exchange.recast import is_text
-from cuts.data.infer import ENOUGH_ROWS, MOST_DECIMALS, free_text, infer_schema
+from cuts.data.infer import ENOUGH_ROWS, MAX_DECIMALS, free_text, infer_schema
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Column
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError
 
-MOST_DIFFERENT = 1 << 19  # values of a column that are remembered one by one
+MAX_DIFFERENT = 1 << 19  # values of a column that are remembered one by one
 
 
 class ColumnDigest:
@@ -143,7 +143,7 @@ class _Numbers:
         if pa.types.is_integer(self._kind):
             return {}
         shown: dict[str, int] = {}
-        for decimals in range(MOST_DECIMALS + 1):
+        for decimals in range(MAX_DECIMALS + 1):
             what = f"more than {decimals} decimals"
             if what not in self._kept:
                 with np.errstate(all="ignore"):
@@ -265,7 +265,7 @@ class _Different(Generic[_Value]):
             new = {value for value in new if self._is_chosen(value)}
         self.unique &= self.kept.isdisjoint(new)
         self.kept |= new
-        while len(self.kept) > MOST_DIFFERENT:
+        while len(self.kept) > MAX_DIFFERENT:
             self._halvings += 1
             self.kept = {value for value in self.kept if self._is_chosen(value)}
 

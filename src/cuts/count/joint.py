@@ -13,12 +13,12 @@ from math import log2
 
 from cuts.count.cover import Clique, cells, in_order, maximal
 
-MOST_CELLS = 1 << 14  # of a joint table: 128 kB; measured: fewer are slower, more are not quicker
+MAX_CELLS = 1 << 14  # of a joint table: 128 kB; measured: fewer are slower, more are not quicker
 ROOM = 1 << 22  # cells all joint tables together may have, besides those of the cliques: 32 MB
 
 
 def join_cliques(
-    cliques: Iterable[Clique], sizes: Mapping[str, int], *, most_cells: int = MOST_CELLS, room: int = ROOM
+    cliques: Iterable[Clique], sizes: Mapping[str, int], *, most_cells: int = MAX_CELLS, room: int = ROOM
 ) -> tuple[Clique, ...]:
     """Sets of columns, each clique in at least one of them; a clique of more cells than `most_cells` stands alone.
 

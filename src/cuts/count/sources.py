@@ -23,7 +23,7 @@ from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError, Diagnostic
 
-MOST_ROWS = 200_000  # rows of a sample, and of a table that is looked at as a whole
+MAX_ROWS = 200_000  # rows of a sample, and of a table that is looked at as a whole
 
 
 class Rows(Protocol):
@@ -83,7 +83,7 @@ def rows_in(
     return FileRows(path, scan(path, delimiter=delimiter, quote=quote, encoding=encoding))
 
 
-def spread_sample(rows: Rows, *, most: int = MOST_ROWS) -> Table:
+def spread_sample(rows: Rows, *, most: int = MAX_ROWS) -> Table:
     """Rows evenly spread over all: every row of at most `most`, else every second, fourth, eighth and so on.
 
     >>> spread_sample(rows_of(Table(pa.table({"x": range(10)}))), most=4).column("x").to_pylist()
@@ -117,7 +117,7 @@ def infer_streamed(
     *,
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
-    most: int = MOST_ROWS,
+    most: int = MAX_ROWS,
 ) -> Schema:
     """The schema `infer_schema` gives for all rows, in one pass; up to `most` rows are looked at as a whole.
 

@@ -14,8 +14,8 @@ import numpy as np
 from cuts.count.cover import Clique, cells
 from cuts.data.table import Floats, IntArray
 
-MOST_CELLS = 20_000_000  # of all tables together: 160 MB of counts
-MOST_TRIPLES = 200_000
+MAX_CELLS = 20_000_000  # of all tables together: 160 MB of counts
+MAX_TRIPLES = 200_000
 
 
 def choose_workload(
@@ -23,7 +23,7 @@ def choose_workload(
     label: str | None,
     dependence: Mapping[Clique, float] | None = None,
     *,
-    most_cells: int = MOST_CELLS,
+    most_cells: int = MAX_CELLS,
 ) -> tuple[Clique, ...]:
     """The cliques to count; `dependence` of pairs, if known, says which triples come first when not all fit.
 
@@ -32,7 +32,7 @@ def choose_workload(
     """
     names = tuple(sizes)
     width = min(3, len(names))
-    if _all_cells(sizes, width) <= most_cells and len(names) ** 3 / 6 <= MOST_TRIPLES:
+    if _all_cells(sizes, width) <= most_cells and len(names) ** 3 / 6 <= MAX_TRIPLES:
         return tuple(combinations(names, width))
     chosen: list[Clique] = [(name,) for name in names]
     left = most_cells - sum(sizes.values())
@@ -52,7 +52,7 @@ def choose_workload(
 
 def fits_whole(sizes: Mapping[str, int]) -> bool:
     """Whether all triples can be counted, so that no choice is needed."""
-    return _all_cells(sizes, min(3, len(sizes))) <= MOST_CELLS and len(sizes) ** 3 / 6 <= MOST_TRIPLES
+    return _all_cells(sizes, min(3, len(sizes))) <= MAX_CELLS and len(sizes) ** 3 / 6 <= MAX_TRIPLES
 
 
 def measure_dependence(codes: Mapping[str, IntArray], sizes: Mapping[str, int]) -> dict[Clique, float]:
@@ -93,7 +93,7 @@ def _with_label(names: tuple[str, ...], label: str | None) -> Iterator[Clique]:
 
 def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | None) -> Iterable[Clique]:
     """Triples worth a look: all of few columns, else those of each column and the ones it depends on most."""
-    if dependence is None or len(names) ** 3 / 6 <= MOST_TRIPLES:
+    if dependence is None or len(names) ** 3 / 6 <= MAX_TRIPLES:
         return combinations(names, 3)
     place = {name: i for i, name in enumerate(names)}
     near: dict[str, list[str]] = {name: [] for name in names}

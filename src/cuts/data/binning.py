@@ -27,17 +27,17 @@ from cuts.data.codec import (
 )
 from cuts.data.columns import Category, Numeric
 from cuts.data.conform import conform
-from cuts.data.inside import join_members, join_pieces
+from cuts.data.bin_contents import join_members, join_pieces
 from cuts.data.lattice import after
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 
 SPIKE = 0.003  # share of rows from which a value has its own bin,
 SPIKE_ROWS = 10  # if they are also more than these
-MOST_POINTS = 64  # distinct values a bin remembers one by one
+MAX_POINTS = 64  # distinct values a bin remembers one by one
 KNOTS = 33  # quantiles a bin remembers otherwise
 SHARED_BINS = 8  # bins the rarer categories share
-MOST_ROWS = 200_000  # rows looked at, evenly spread over the table
+MAX_ROWS = 200_000  # rows looked at, evenly spread over the table
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def fit_codec(
 
 
 def _spread_rows(table: Table) -> Table:
-    step = -(-table.rows // MOST_ROWS)
+    step = -(-table.rows // MAX_ROWS)
     return table if step <= 1 else Table(table.arrow.take(np.arange(0, table.rows, step)))
 
 
@@ -117,7 +117,7 @@ def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[F
         return even_piece(column, low, high)
     lattice = np.rint(inside * column.per_unit) if column.per_unit is not None else inside
     distinct, counts = np.unique(lattice, return_counts=True)
-    if len(distinct) == 1 or (column.per_unit is not None and len(distinct) <= MOST_POINTS):
+    if len(distinct) == 1 or (column.per_unit is not None and len(distinct) <= MAX_POINTS):
         return distinct, distinct, counts.astype(np.float64)
     knots = np.quantile(lattice, np.linspace(0, 1, min(KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()

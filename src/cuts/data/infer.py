@@ -18,7 +18,7 @@ from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real,
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
-MOST_DECIMALS = 6  # beyond, a real column is of any precision
+MAX_DECIMALS = 6  # beyond, a real column is of any precision
 ENOUGH_ROWS = 20  # fewer unique values may be chance
 TEXT_WORDS = 4  # mean number of words from which texts that hardly repeat are free text
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
@@ -125,7 +125,7 @@ def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Co
 def _decimals(values: Floats) -> int | None:
     """The number of decimals all values have at most, or nothing when they have many."""
     sample = values[:: max(1, len(values) // 1000)]
-    for decimals in range(MOST_DECIMALS + 1):
+    for decimals in range(MAX_DECIMALS + 1):
         if all((np.round(part, decimals) == part).all() for part in (sample, values)):
             return decimals
     return None

@@ -22,10 +22,10 @@ from cuts.data.columns import (
     Real,
     Temporal,
 )
-from cuts.data.moments import show_moment
+from cuts.data.temporal import show_moment
 
 Provenance = Literal["declared", "inferred", "discovered"]  # the last: privately, for a part of the budget
-MOST_CATEGORIES = 64
+MAX_CATEGORIES = 64
 RARE = 5
 
 
@@ -40,7 +40,7 @@ class Schema:
     provenance: Provenance = "declared"
     derived: tuple[tuple[str, str], ...] = ()  # (column, the column it follows from)
     dropped: tuple[str, ...] = ()  # columns of the table that are left out
-    most_categories: int = MOST_CATEGORIES  # bins of a category column; beyond, rarer values share some
+    most_categories: int = MAX_CATEGORIES  # bins of a category column; beyond, rarer values share some
     rare: int = RARE  # how often a category must be seen to be drawn, unless the schema is declared
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
@@ -108,7 +108,7 @@ def as_data(schema: Schema) -> dict[str, Any]:
         data["protected"] = list(schema.protected)
     if schema.dropped:
         data["drop"] = list(schema.dropped)
-    if schema.most_categories != MOST_CATEGORIES:
+    if schema.most_categories != MAX_CATEGORIES:
         data["most_categories"] = schema.most_categories
     if schema.rare != RARE:
         data["rare"] = schema.rare
@@ -169,7 +169,7 @@ def _fold(name: str) -> str:
 
 
 __all__ = [
-    "MOST_CATEGORIES",
+    "MAX_CATEGORIES",
     "RARE",
     "Category",
     "Column",

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cuts.data.columns import Binning
-from cuts.data.moments import parse_moment
+from cuts.data.temporal import parse_moment
 from cuts.data.schema import (
-    MOST_CATEGORIES,
+    MAX_CATEGORIES,
     RARE,
     Category,
     Column,
@@ -106,7 +106,7 @@ def schema_from(data: object, title: str) -> Schema:
     dropped = data.get("drop", [])
     if not isinstance(dropped, list) or not all(isinstance(name, str) and name not in known for name in dropped):
         problems.append(bad_schema(title, "`drop` is a list of columns that are not declared", 'drop = ["notes"]'))
-    numbers = {"most_categories": data.get("most_categories", MOST_CATEGORIES), "rare": data.get("rare", RARE)}
+    numbers = {"most_categories": data.get("most_categories", MAX_CATEGORIES), "rare": data.get("rare", RARE)}
     for key, least in (("most_categories", 16), ("rare", 0)):
         if not isinstance(numbers[key], int) or isinstance(numbers[key], bool) or numbers[key] < least:
             problems.append(bad_schema(title, f"`{key}` is a whole number from {least}", f"{key} = {max(least, 64)}"))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuts.data.codec import CategoryBins, ColumnBins, NumericBins
-from cuts.data.inside import Pieces
+from cuts.data.bin_contents import Pieces
 from cuts.data.table import Floats, IntArray
 
-MOST_VALUES = 512  # of a column, that are looked at one by one
+MAX_VALUES = 512  # of a column, that are looked at one by one
 POINTS = 8  # of a stretch, where a statistic asks how values are ordered
 
 
@@ -69,7 +69,7 @@ def _values(bins: NumericBins) -> tuple[IntArray, Floats, Floats] | None:
     if inside.per_unit is None and not points.all():
         return None
     counts = (np.ones(len(points)) if inside.per_unit is None else inside.high - inside.low + 1.0).astype(np.int64)
-    if counts.sum() > MOST_VALUES:
+    if counts.sum() > MAX_VALUES:
         return None
     piece = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)

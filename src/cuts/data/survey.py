@@ -10,14 +10,14 @@ import numpy as np
 from cuts.data.binning import Limits, category_counts, fit_codec
 from cuts.data.codec import CategoryBins
 from cuts.data.conform import conform
-from cuts.data.moments import show_moment
+from cuts.data.temporal import show_moment
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
 from cuts.data.table import IntArray, Table
 from cuts.text.diagnostic import counted, listed
 
-MOST_KEYS = 1_000  # values of a column others may follow from
+MAX_KEYS = 1_000  # values of a column others may follow from
 ROWS_A_KEY = 5  # rows a value must have on average, so that following is no chance
-MOST_COLUMNS = 100  # beyond, comparing all pairs takes too long
+MAX_COLUMNS = 100  # beyond, comparing all pairs takes too long
 LOOKS = (100, 5_000)  # rows that rule most pairs out
 
 
@@ -56,7 +56,7 @@ def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[
 def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
     """Pairs (column, the column it follows from): each value of the latter goes with one value of the former."""
     columns = list(schema.modelled)
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         return ()
     whole = _codes(table, schema, columns)
     looks = [{name: codes[:rows] for name, codes in whole.items()} for rows in LOOKS]
@@ -88,7 +88,7 @@ def _codes(table: Table, schema: Schema, columns: list[Modelled]) -> dict[str, I
 
 def _worth(source: IntArray, column: IntArray) -> bool:
     keys, values = int(source.max()) + 1, int(column.max()) + 1
-    return 1 < values <= keys <= MOST_KEYS and len(source) >= ROWS_A_KEY * keys and keys > 2
+    return 1 < values <= keys <= MAX_KEYS and len(source) >= ROWS_A_KEY * keys and keys > 2
 
 
 def _follows(column: IntArray, source: IntArray) -> bool:

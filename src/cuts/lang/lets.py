@@ -8,11 +8,11 @@ from cuts.data.schema import Category
 from cuts.lang import syntax
 from cuts.lang.rewrite import depth, nodes, rewrite
 from cuts.lang.scope import Scope
-from cuts.lang.syntax import MOST_NESTED, Command, Expr, Let, Name, Program
+from cuts.lang.syntax import MAX_NESTED, Command, Expr, Let, Name, Program
 from cuts.text.diagnostic import Diagnostic
 from cuts.text.source import Span
 
-MOST_REPLACEMENTS = 10_000  # shorthands of shorthands double quickly
+MAX_REPLACEMENTS = 10_000  # shorthands of shorthands double quickly
 
 
 def expand_lets(program: Program, scope: Scope) -> tuple[tuple[int, Command], ...]:
@@ -77,7 +77,7 @@ def _expand(body: Expr | syntax.Settings, lets: dict[str, Let], scope: Scope) ->
         if not isinstance(node, Name) or node.text not in lets:
             return node
         replaced += 1
-        if replaced > MOST_REPLACEMENTS:
+        if replaced > MAX_REPLACEMENTS:
             raise RecursionError
         return rewrite(lets[node.text].expr, put)
 
@@ -85,8 +85,8 @@ def _expand(body: Expr | syntax.Settings, lets: dict[str, Let], scope: Scope) ->
         expanded: Expr | syntax.Settings = rewrite(body, put)
     except RecursionError:
         expanded = body
-        replaced = MOST_REPLACEMENTS + 1
-    if replaced > MOST_REPLACEMENTS or depth(expanded) > MOST_NESTED:
+        replaced = MAX_REPLACEMENTS + 1
+    if replaced > MAX_REPLACEMENTS or depth(expanded) > MAX_NESTED:
         scope.add(too_large(body.span))
         return None
     return expanded

@@ -14,7 +14,7 @@ from lark.tree import Meta
 
 from cuts.lang import recover, syntax
 from cuts.lang.pieces import pieces
-from cuts.lang.syntax import MOST_NESTED, Program
+from cuts.lang.syntax import MAX_NESTED, Program
 from cuts.text.diagnostic import CutsError, Diagnostic
 from cuts.text.source import Source, Span
 from cuts.vocab.names import canonical
@@ -93,12 +93,12 @@ def _check_depth(tree: Tree[Token], offset: int) -> None:
     stack = [(tree, 1)]
     while stack:
         node, depth = stack.pop()
-        if depth > MOST_NESTED:
+        if depth > MAX_NESTED:
             start = max(0, node.meta.start_pos + offset)
             raise _Refused(
                 Diagnostic(
                     "syntax-error",
-                    f"the expression is nested more than {MOST_NESTED} levels deep",
+                    f"the expression is nested more than {MAX_NESTED} levels deep",
                     Span(start, start),
                     "too deep",
                     "name parts of it with `LET`",

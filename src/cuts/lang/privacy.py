@@ -18,8 +18,8 @@ from cuts.text.source import Span
 
 KIND = "DIFFERENTIAL PRIVACY"
 EXAMPLE = "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1.0, DELTA=1e-9;"
-MOST_ROWS_EACH = 1_000_000
-LEAST_EPSILON, MOST_EPSILON = 1e-6, 1_000
+MAX_ROWS_EACH = 1_000_000
+MIN_EPSILON, MAX_EPSILON = 1e-6, 1_000
 _KEYS = ("epsilon", "delta", "max_rows_per_person", "person", "relation", "domain_budget")
 
 
@@ -30,13 +30,13 @@ def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> 
     epsilon = _amount("epsilon", options, scope, origin.body_span)
     delta = _amount("delta", options, scope, origin.body_span)
     rows_each = whole_option(options["max_rows_per_person"], scope) if "max_rows_per_person" in options else 1
-    if rows_each is not None and rows_each > MOST_ROWS_EACH:
+    if rows_each is not None and rows_each > MAX_ROWS_EACH:
         scope.add(
-            bad_option(f"`max_rows_per_person` is at most {MOST_ROWS_EACH:,}", options["max_rows_per_person"].span)
+            bad_option(f"`max_rows_per_person` is at most {MAX_ROWS_EACH:,}", options["max_rows_per_person"].span)
         )
     domain = _domain_budget(options["domain_budget"], scope) if "domain_budget" in options else None
-    if epsilon is not None and not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        limits = f"EPSILON lies between {LEAST_EPSILON:f} and {MOST_EPSILON:,}"
+    if epsilon is not None and not MIN_EPSILON <= epsilon <= MAX_EPSILON:
+        limits = f"EPSILON lies between {MIN_EPSILON:f} and {MAX_EPSILON:,}"
         scope.add(_bad_amount("bad-epsilon", limits, options["epsilon"].span, "EPSILON=1.0"))
     if delta is not None and not 0 < delta < 1:
         scope.add(_bad_amount("bad-delta", "DELTA lies between 0 and 1", options["delta"].span, "DELTA=1e-9"))

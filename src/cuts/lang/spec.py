@@ -159,7 +159,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Distribution:
     """The column's values have these shares; the rest, if `rest`, keeps its proportions in what is left."""
 
     column: str
@@ -183,7 +183,7 @@ class AnyOf:
     parts: tuple[Goal, ...]
 
 
-Goal: TypeAlias = Relation | Spread | AllOf | AnyOf
+Goal: TypeAlias = Relation | Distribution | AllOf | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ def columns_of(node: Pred | Quantity | Goal) -> frozenset[str]:
             return frozenset().union(*map(columns_of, args), columns_of(given) if given is not None else ())
         case Relation(left, _, right):
             return columns_of(left) | columns_of(right)
-        case Spread(column, _, _, given):
+        case Distribution(column, _, _, given):
             return frozenset({column}) | (columns_of(given) if given is not None else frozenset())
         case AllOf(parts) | AnyOf(parts):
             return frozenset().union(*map(columns_of, parts))
@@ -352,7 +352,7 @@ def columns_of(node: Pred | Quantity | Goal) -> frozenset[str]:
             assert_never(node)
 
 
-def shares_of(goal: Spread) -> tuple[tuple[str, Relation], ...]:
+def shares_of(goal: Distribution) -> tuple[tuple[str, Relation], ...]:
     """The shares a distribution asks for, each as a comparison of its own; that of all other values is called `*`."""
     named = frozenset(category for category, _ in goal.shares)
     wanted: list[tuple[str, float, Pred]] = [
@@ -383,7 +383,7 @@ def statistics_of(node: Quantity | Goal) -> Iterator[Statistic]:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from statistics_of(part)
-        case Const() | ColumnValue() | Spread():
+        case Const() | ColumnValue() | Distribution():
             return
         case _:
             assert_never(node)

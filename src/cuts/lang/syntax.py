@@ -36,7 +36,7 @@ RESERVED = frozenset(
 )
 
 NOWHERE = Span(0, 0)
-MOST_NESTED = 200  # levels of an expression: all readings walk it recursively
+MAX_NESTED = 200  # levels of an expression: all readings walk it recursively
 
 
 def _span() -> Span:

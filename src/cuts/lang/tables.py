@@ -20,7 +20,7 @@ from cuts.lang.spec import (
     Pred,
     Quantity,
     Relation,
-    Spread,
+    Distribution,
     Statistic,
 )
 from cuts.lang.syntax import CompareOp
@@ -272,7 +272,7 @@ def _spread(
     if shares is None:
         return None
     rest = any(key is None for key, _ in target.items)
-    return Spread(column.name, shares, rest, given, SHARE_TOLERANCE if tolerance is None else tolerance)
+    return Distribution(column.name, shares, rest, given, SHARE_TOLERANCE if tolerance is None else tolerance)
 
 
 def _shares(target: syntax.Shares, column: Category, scope: Scope) -> tuple[tuple[str, float], ...] | None:

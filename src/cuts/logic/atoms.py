@@ -20,7 +20,7 @@ from cuts.logic.core import Cuts, Grid, Group, Variable, grid_on
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic
 
 COMBINATIONS = 65_536  # of values of a group, about
-MOST_COMBINATIONS = 4_000_000
+MAX_COMBINATIONS = 4_000_000
 SWEEPS = 3  # times every value is drawn afresh from its bin, where the comparisons let it
 
 
@@ -110,7 +110,7 @@ def _atoms(
     codes = tuple(part[0] for part in parts)
     values = tuple(part[1] for part in parts)
     shares = tuple(part[2] for part in parts)
-    if prod(len(each) for each in codes) > MOST_COMBINATIONS:
+    if prod(len(each) for each in codes) > MAX_COMBINATIONS:
         raise CutsError([too_many_columns(names)])
     forms = {form: edges for form, edges in cuts.sums.items() if set(form.columns) <= set(names)}
     marks: dict[Variable, IntArray] = {

@@ -19,11 +19,11 @@ from cuts.data.schema import Schema
 from cuts.data.table import Floats
 from cuts.lang.spec import Pred, Quantity, TableGoal, columns_of
 from cuts.logic.cells import Cells, find_cells
-from cuts.logic.demands import ROUNDING, Demand, can_hold, find_demands, has_sum, single_targets
+from cuts.logic.mean_bounds import ROUNDING, MeanBound, can_hold, find_demands, has_sum, single_targets
 
-MOST_UNKNOWNS = 20_000  # of one linear program; beyond, a few columns at a time are looked at
-MOST_SCOPES = 100  # of these
-MOST_CONFLICTS = 3  # found in commands that hang together
+MAX_UNKNOWNS = 20_000  # of one linear program; beyond, a few columns at a time are looked at
+MAX_SCOPES = 100  # of these
+MAX_CONFLICTS = 3  # found in commands that hang together
 MARGIN = 1e-6  # how far targets are moved, in their row's size: far more than the solver may be wrong by
 
 
@@ -47,7 +47,7 @@ def find_conflicts(goals: Sequence[TableGoal], rules: Sequence[Pred], schema: Sc
         for found in _cores(demands, linked, schema, named):
             named.update(found)
             core = [demand for demand in demands if demand.command in found]
-            free = state_problem(core, (), schema, most=MOST_UNKNOWNS) if linked else None
+            free = state_problem(core, (), schema, most=MAX_UNKNOWNS) if linked else None
             by_rules = free is not None and free.possible(found)
             yield Conflict(tuple(goals[command] for command in found), by_rules)
 
@@ -64,16 +64,16 @@ def _pairs(goals: Sequence[TableGoal]) -> Iterator[tuple[int, int]]:
 # --- what hangs together
 
 
-def _groups(demands: Iterable[Demand], rules: Iterable[Pred]) -> list[tuple[list[Demand], list[Pred]]]:
+def _groups(demands: Iterable[MeanBound], rules: Iterable[Pred]) -> list[tuple[list[MeanBound], list[Pred]]]:
     """Demands and rules, together when linked by a chain of shared columns; groups without a demand are left out."""
-    found: list[tuple[frozenset[str], list[Demand], list[Pred]]] = []
+    found: list[tuple[frozenset[str], list[MeanBound], list[Pred]]] = []
     parts = [*((rule, columns_of(rule)) for rule in rules), *((demand, demand.columns) for demand in demands)]
     for part, columns in parts:
         touching = [group for group in found if group[0] & columns]
         found = [group for group in found if not group[0] & columns]
         held = [demand for group in touching for demand in group[1]]
         linked = [rule for group in touching for rule in group[2]]
-        if isinstance(part, Demand):
+        if isinstance(part, MeanBound):
             held.append(part)
         else:
             linked.append(part)
@@ -82,13 +82,13 @@ def _groups(demands: Iterable[Demand], rules: Iterable[Pred]) -> list[tuple[list
 
 
 def _cores(
-    demands: Sequence[Demand], rules: Sequence[Pred], schema: Schema, named: Collection[int]
+    demands: Sequence[MeanBound], rules: Sequence[Pred], schema: Schema, named: Collection[int]
 ) -> Iterator[tuple[int, ...]]:
     """Disjoint sets of commands, none in `named`, that exclude each other while no smaller part of a set does."""
     left = [demand for demand in demands if demand.command not in named]
     if len(left) < 2 and all(len(demand.terms) < 2 for demand in left):
         return  # one mean or share alone: its range has been looked at
-    problem = state_problem(left, rules, schema, most=MOST_UNKNOWNS)
+    problem = state_problem(left, rules, schema, most=MAX_UNKNOWNS)
     if problem is not None:
         yield from _irreducible(problem)
         return
@@ -96,22 +96,22 @@ def _cores(
     for columns in _small_scopes(left):
         part = [demand for demand in left if demand.columns <= columns and demand.command not in taken]
         touching = [rule for rule in rules if columns_of(rule) & columns]
-        problem = state_problem(part, touching, schema, most=MOST_UNKNOWNS // 20)
+        problem = state_problem(part, touching, schema, most=MAX_UNKNOWNS // 20)
         for core in _irreducible(problem) if problem is not None else ():
             taken.update(core)
             yield core
 
 
-def _small_scopes(demands: Sequence[Demand]) -> list[frozenset[str]]:
+def _small_scopes(demands: Sequence[MeanBound]) -> list[frozenset[str]]:
     """The columns of any two demands: what is looked at when everything at once is too much."""
     scopes = {one.columns | other.columns for one, other in combinations(demands, 2)}
-    return sorted(scopes, key=lambda columns: (len(columns), sorted(columns)))[:MOST_SCOPES]
+    return sorted(scopes, key=lambda columns: (len(columns), sorted(columns)))[:MAX_SCOPES]
 
 
 def _irreducible(problem: Problem) -> Iterator[tuple[int, ...]]:
     """Disjoint sets of commands that cannot be met: from each set, what is not needed for that has been left out."""
     commands = sorted(set(problem.owners))
-    for _ in range(MOST_CONFLICTS):
+    for _ in range(MAX_CONFLICTS):
         if problem.possible(commands):
             return
         core = tuple(commands)
@@ -160,7 +160,7 @@ class Problem:
         return bool(found.status != 2)  # 2: infeasible
 
 
-def state_problem(demands: Sequence[Demand], rules: Sequence[Pred], schema: Schema, *, most: int) -> Problem | None:
+def state_problem(demands: Sequence[MeanBound], rules: Sequence[Pred], schema: Schema, *, most: int) -> Problem | None:
     """The linear program of demands under rules, or nothing when it is too large or no row is left."""
     conditions = dict.fromkeys(condition for demand in demands for condition in demand.conditions)
     numbers = dict.fromkeys(number for demand in demands for number in demand.numbers)
@@ -184,7 +184,7 @@ def state_problem(demands: Sequence[Demand], rules: Sequence[Pred], schema: Sche
     return Problem(blocks.shape[2], blocks.reshape(len(made), -1), bounds, tuple(command for _, _, command in made))
 
 
-def _rows(demand: Demand, cells: Cells, limits: Mapping[Quantity, tuple[Floats, Floats]]) -> Iterator[Row]:
+def _rows(demand: MeanBound, cells: Cells, limits: Mapping[Quantity, tuple[Floats, Floats]]) -> Iterator[Row]:
     """What a demand says of the numbers of rows: there are some, and the sum stays within limits times their number.
 
     For each cell the first coefficient is that of its rows when every number stands at its lower bound; the others are

@@ -19,7 +19,7 @@ from cuts.logic.core import All, Formula, Grid, Leaf, Some, Variable, leaves, lo
 from cuts.logic.order import order_variables
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic
 
-MOST_NODES = 500_000
+MAX_NODES = 500_000
 NO, YES = 0, 1  # the two terminals
 
 
@@ -67,7 +67,7 @@ class Diagram:
         return all(part.root != NO for part in self.parts)
 
 
-def compile_rules(rules: Sequence[Pred], grid: Grid, *, most_nodes: int = MOST_NODES) -> Diagram:
+def compile_rules(rules: Sequence[Pred], grid: Grid, *, most_nodes: int = MAX_NODES) -> Diagram:
     """The diagram of all rules together, on a grid that has their cuts."""
     formulas = [lower(rule, grid) for rule in rules]
     parts = tuple(
@@ -92,7 +92,7 @@ def contains(diagram: Diagram, codes: Mapping[Variable, IntArray]) -> Bools:
     return held
 
 
-def stores(formulas: Sequence[Formula], grid: Grid, most_nodes: int = MOST_NODES) -> list[Store]:
+def stores(formulas: Sequence[Formula], grid: Grid, most_nodes: int = MAX_NODES) -> list[Store]:
     """One store for each group of formulas that share variables, with their nodes already made."""
     return [Store([formulas[i] for i in group], grid, most_nodes) for group in groups(formulas)]
 
@@ -122,7 +122,7 @@ class Store:
         self,
         formulas: Sequence[Formula],
         grid: Grid,
-        most_nodes: int = MOST_NODES,
+        most_nodes: int = MAX_NODES,
         *,
         also: Sequence[Formula] = (),
     ) -> None:

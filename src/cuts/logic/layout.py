@@ -39,7 +39,7 @@ from cuts.logic.core import TRUE, Grid, Leaf, comparisons, find_cuts, grid_on, l
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics
 
-MOST_CELLS = 4_000_000  # of one statistic
+MAX_CELLS = 4_000_000  # of one statistic
 _COMPARES: dict[CompareOp, Callable[[Any, float], Any]] = {"==": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
@@ -85,7 +85,7 @@ def lay_out(stat: Statistic, codec: Codec) -> Layout:
     preds = conditions(stat)
     grid = grid_on(codec, find_cuts(preds, codec.schema))
     axes = tuple(_axis(name, stat, preds, grid) for name in names)
-    if np.prod([float(len(axis.slots.owner)) for axis in axes]) > MOST_CELLS:
+    if np.prod([float(len(axis.slots.owner)) for axis in axes]) > MAX_CELLS:
         raise ValueError(f"{stat.name} is about too many cells")
     shape = tuple(len(axis.slots.owner) for axis in axes)
     held = np.broadcast_to(_mask(stat.given or Truth(True), axes, grid), shape)

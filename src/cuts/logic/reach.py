@@ -24,14 +24,14 @@ from cuts.lang.spec import (
     Quantity,
     Relation,
     Spec,
-    Spread,
+    Distribution,
     Statistic,
     TableGoal,
     statistics_of,
 )
 from cuts.logic.conflict import Conflict, find_conflicts
 from cuts.logic.core import Grid, build_grid, lower
-from cuts.logic.demands import can_hold, has_sum
+from cuts.logic.mean_bounds import can_hold, has_sum
 from cuts.logic.diagram import NO, Store
 from cuts.logic.solve import alive
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note
@@ -180,7 +180,7 @@ def _conditions(goal: Goal) -> Iterator[Pred]:
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _conditions(part)
-        case Spread(given=given):
+        case Distribution(given=given):
             if given is not None:
                 yield given
         case Relation():
@@ -220,7 +220,7 @@ def _out_of_reach(goal: Goal, space: _Space) -> str | None:
             side = f"`{left.name}[...]`" if isinstance(left, Statistic) else "its left side"
             where = f"be {short(a.low)}" if a.low == a.high else f"lie between {short(a.low)} and {short(a.high)}"
             return f"{side} can only {where}"
-        case Spread(column, shares, _, given, tolerance):
+        case Distribution(column, shares, _, given, tolerance):
             known = space.schema[column]
             assert isinstance(known, Category)
             try:
@@ -262,7 +262,7 @@ def unreachable(command: TableGoal | ModelGoal, why: str, under_rules: bool) -> 
 def _excluded(conflict: Conflict, under_rules: bool) -> Diagnostic:
     """What is said of a conflict: of one target alone, that it is out of reach."""
     match conflict.commands:
-        case (TableGoal(Relation() | Spread()) as alone,):
+        case (TableGoal(Relation() | Distribution()) as alone,):
             return unreachable(alone, "no mix of such rows reaches it", under_rules)
         case commands:
             return conflicting(commands, conflict.by_rules)

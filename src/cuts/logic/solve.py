@@ -13,9 +13,9 @@ from cuts.logic.core import Grid, Numeric, Variable
 from cuts.logic.diagram import NO, YES, Store
 from cuts.logic.theory import Stretch, fits
 
-MOST_PATHS = 5_000  # beyond, rules over sums of columns are taken to be satisfiable
-MOST_TRIES = 2_000  # subsets tried in search of a smaller one
-MOST_WORK = 200_000  # nodes looked at in one search, and in all searches of a solver that only warn
+MAX_PATHS = 5_000  # beyond, rules over sums of columns are taken to be satisfiable
+MAX_TRIES = 2_000  # subsets tried in search of a smaller one
+MAX_WORK = 200_000  # nodes looked at in one search, and in all searches of a solver that only warn
 ALL_WORK = 3_000_000
 
 MISSING = None  # in place of a stretch
@@ -43,7 +43,7 @@ class Solver:
     def possible(self, roots: Sequence[int]) -> bool:
         """Whether some row satisfies all `roots`."""
         if not self._sums:
-            found = self._search(roots, MOST_WORK)
+            found = self._search(roots, MAX_WORK)
             return self.store.conjunction(roots) != NO if found is None else found
         return self._possible_with_sums(roots)
 
@@ -51,7 +51,7 @@ class Solver:
         """Whether certainly no row satisfies all `roots`; no when finding out takes too long."""
         if self._sums:
             return not self._possible_with_sums(roots)
-        return self._search(roots, min(MOST_WORK, ALL_WORK - self._spent)) is False
+        return self._search(roots, min(MAX_WORK, ALL_WORK - self._spent)) is False
 
     def _search(self, roots: Sequence[int], most: int) -> bool | None:
         """Depth first through all nodes at once; what failed is remembered."""
@@ -86,7 +86,7 @@ class Solver:
 
     def _possible_with_sums(self, roots: Sequence[int]) -> bool:
         paths = _paths(self.store, self.store.conjunction(roots))
-        return any(tried >= MOST_PATHS or _path_fits(self.store, self._sums, p) for tried, p in enumerate(paths))
+        return any(tried >= MAX_PATHS or _path_fits(self.store, self._sums, p) for tried, p in enumerate(paths))
 
 
 def smallest(candidates: Sequence[int], holds: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def smallest(candidates: Sequence[int], holds: Callable[[Sequence[int]], bool]) 
     for size in range(len(kept)):
         for chosen in combinations(candidates, size):
             tries += 1
-            if tries > MOST_TRIES:
+            if tries > MAX_TRIES:
                 return tuple(kept)
             if holds(chosen):
                 return chosen
@@ -157,7 +157,7 @@ def _path_fits(store: Store, sums: Sequence[Linear], path: dict[Variable, int]) 
     options = [_stretches(variable, path.get(variable), store) for variable in variables]
     ways = product(*options)
     return any(
-        tried >= MOST_PATHS or _consistent(dict(zip(variables, chosen, strict=True)))
+        tried >= MAX_PATHS or _consistent(dict(zip(variables, chosen, strict=True)))
         for tried, chosen in enumerate(ways)
     )
 

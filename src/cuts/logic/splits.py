@@ -15,7 +15,7 @@ from cuts.data.table import IntArray
 from cuts.lang.spec import Statistic
 from cuts.logic.layout import Layout
 
-MOST_CLASSES = 16  # a component is split into
+MAX_CLASSES = 16  # a component is split into
 
 Classes: TypeAlias = Mapping[str, IntArray]  # by column that is split: the class of every bin
 
@@ -37,7 +37,7 @@ def find_splits(
             possible.append(False)
             continue
         count = np.prod([_joined(classes).max() + 1.0 for classes in tried.values()])
-        possible.append(bool(count <= MOST_CLASSES))
+        possible.append(bool(count <= MAX_CLASSES))
         if possible[-1]:
             chosen = tried
     return {name: _joined(found) for name, found in chosen.items()}, possible

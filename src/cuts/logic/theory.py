@@ -13,7 +13,7 @@ from math import inf
 
 from cuts.lang.spec import Linear
 
-MOST_INEQUALITIES = 2_000  # beyond, we stop looking for a contradiction and answer "yes"
+MAX_INEQUALITIES = 2_000  # beyond, we stop looking for a contradiction and answer "yes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def fits(columns: Mapping[str, Stretch], sums: Mapping[Linear, Stretch]) -> bool
     names = sorted({name for inequality in system for name, _ in inequality.coefficients})
     for name in names:
         system = _eliminate(system, name)
-        if len(system) > MOST_INEQUALITIES:
+        if len(system) > MAX_INEQUALITIES:
             return True
     return all(inequality.bound > 0 or (inequality.bound == 0 and not inequality.strict) for inequality in system)
 

@@ -19,14 +19,14 @@ from torch import Tensor
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray, Table
 from cuts.lang.spec import Quantity, Statistic, statistics_of
-from cuts.lang.wants import Want, Wanted, single, violation
+from cuts.lang.targets import Target, Targets, single, violation
 from cuts.read import exact, relaxed
 from cuts.vocab.names import statistics
 
 STEPS = 25  # of Newton's method
 NEAR = 0.02  # tolerances from the aim at which it ends
 LARGEST_STEP = 0.5  # nats
-MOST_TAKEN = 3  # times one row of the pool may be in the table
+MAX_TAKEN = 3  # times one row of the pool may be in the table
 CORRECTIONS = 4  # times the weights are sought again
 EXCHANGES = 60  # rounds
 PAIRS = 4_096  # exchanges tried in a round
@@ -55,7 +55,7 @@ class Calibration:
 
 
 def choose(
-    pool: Table, wanted: Sequence[Wanted], schema: Schema, rows: int, *, total: int, seed: int
+    pool: Table, wanted: Sequence[Targets], schema: Schema, rows: int, *, total: int, seed: int
 ) -> tuple[IntArray, Calibration]:
     """The rows of the pool to take, in random order; `total` is the number of rows of the whole table."""
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows, pool.rows])))
@@ -97,7 +97,7 @@ class _Numbers:
         )
         return found
 
-    def influence(self, want: Want, weights: Tensor) -> tuple[float, Tensor]:
+    def influence(self, want: Target, weights: Tensor) -> tuple[float, Tensor]:
         """A number, and how it changes with the weight of each row, in tolerances; centred."""
         at = weights.detach().clone().requires_grad_()
         value = self.value(want.value, at)
@@ -135,7 +135,7 @@ def _sums(weights: Tensor, codes: Tensor) -> Tensor:
     return weights.new_zeros(int(codes.max()) + 1 if len(codes) else 0).index_add(0, codes, weights)
 
 
-def _corrected(want: Want, numbers: _Numbers, weights: Tensor, taken: IntArray) -> Want:
+def _corrected(want: Target, numbers: _Numbers, weights: Tensor, taken: IntArray) -> Target:
     """The same number wanted of the pool such that so many rows taken from it have it."""
     share = torch.as_tensor(taken / taken.sum())
     bias = float(numbers.value(want.value, share)) - float(numbers.value(want.value, weights))
@@ -145,7 +145,7 @@ def _corrected(want: Want, numbers: _Numbers, weights: Tensor, taken: IntArray) 
 # --- weights
 
 
-def _weights(wants: Sequence[Want], numbers: _Numbers, even: Tensor) -> Tensor:
+def _weights(wants: Sequence[Target], numbers: _Numbers, even: Tensor) -> Tensor:
     """The weights nearest to even ones with which the rows have all numbers wanted."""
     weights = even
     pushed = np.zeros(len(wants))
@@ -173,10 +173,10 @@ def _taken(weights: Tensor, rows: int, rng: np.random.Generator) -> IntArray:
     """How often each row is taken: by its weight, in evenly spaced steps through the pool, at most a few times."""
     wanted: Floats = np.maximum(weights.numpy() * rows, 1e-12)  # rows without weight come last
     full = np.zeros(len(wanted), dtype=np.bool_)
-    while ((wanted > MOST_TAKEN) & ~full).any():
-        full |= wanted > MOST_TAKEN
-        left = rows - MOST_TAKEN * full.sum()
-        wanted = np.where(full, MOST_TAKEN, wanted * left / max(wanted[~full].sum(), 1e-300))
+    while ((wanted > MAX_TAKEN) & ~full).any():
+        full |= wanted > MAX_TAKEN
+        left = rows - MAX_TAKEN * full.sum()
+        wanted = np.where(full, MAX_TAKEN, wanted * left / max(wanted[~full].sum(), 1e-300))
     order = rng.permutation(len(wanted))
     ends = np.floor(np.cumsum(wanted[order]) / wanted.sum() * rows + rng.random() + 1e-9).astype(np.int64)
     ends[-1] = max(ends[-1], rows)
@@ -186,7 +186,7 @@ def _taken(weights: Tensor, rows: int, rng: np.random.Generator) -> IntArray:
     return taken
 
 
-def _exchanged(taken: IntArray, wants: Sequence[Want], numbers: _Numbers, rng: np.random.Generator) -> IntArray:
+def _exchanged(taken: IntArray, wants: Sequence[Target], numbers: _Numbers, rng: np.random.Generator) -> IntArray:
     """The same with some rows exchanged for others of the pool, until every number is well within its bounds."""
     rows = int(taken.sum())
     best, best_off = taken, np.inf
@@ -204,7 +204,7 @@ def _exchanged(taken: IntArray, wants: Sequence[Want], numbers: _Numbers, rng: n
     return best
 
 
-def _room(want: Want) -> float:
+def _room(want: Target) -> float:
     """How far a number may be from its aim, in tolerances."""
     low, high = want.aim
     below = low - want.low if want.low > -inf else inf
@@ -215,7 +215,7 @@ def _room(want: Want) -> float:
 def _round(taken: IntArray, off: Floats, phi: Floats, rng: np.random.Generator) -> IntArray:
     """The exchanges, among some tried at random, that bring all numbers nearest to their aims together."""
     out = rng.choice(np.flatnonzero(taken > 0), PAIRS)
-    into = rng.choice(np.flatnonzero(taken == 0) if (taken == 0).any() else np.flatnonzero(taken < MOST_TAKEN), PAIRS)
+    into = rng.choice(np.flatnonzero(taken == 0) if (taken == 0).any() else np.flatnonzero(taken < MAX_TAKEN), PAIRS)
     _, first_out = np.unique(out, return_index=True)
     keep = np.intersect1d(first_out, np.unique(into, return_index=True)[1])
     out, into = out[keep], into[keep]

@@ -25,7 +25,7 @@ from cuts.model.picking import picker
 
 CHUNK = 65_536  # rows
 LEAST = 1e-200  # probability of the rules from which a component can be drawn from
-MOST_CELLS = 4_000_000  # chances of components held at once for rows with given cells
+MAX_CELLS = 4_000_000  # chances of components held at once for rows with given cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,7 @@ def complete(source: Supply, codes: Codes, given: Mapping[str, Bools], *, seed: 
     possible = np.zeros(rows, dtype=np.bool_)
     for some, fixed in _alike(source, codes, given):
         held = _given_rules(source, fixed)
-        for block in np.array_split(some, max(1, -(-len(some) * len(held) // MOST_CELLS))):
+        for block in np.array_split(some, max(1, -(-len(some) * len(held) // MAX_CELLS))):
             chance = _posterior(source, held, codes, given, block)
             able = chance.sum(1) > 0
             possible[block] = able

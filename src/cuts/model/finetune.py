@@ -21,14 +21,14 @@ from torch import Tensor
 
 from cuts.count.marginals import Marginals
 from cuts.data.table import Floats, IntArray
-from cuts.lang.wants import Either, Every, Want, Wanted
+from cuts.lang.targets import AnyTarget, AllTargets, Target, Targets
 from cuts.model.cells import Statistics
 from cuts.model.controller import Controller
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import train
 from cuts.model.mixture import Mixture, gram
 from cuts.model.objective import Objective
-from cuts.model.shape import Again
+from cuts.model.shape import Refit
 from cuts.model.table import TableBackbone, table_of
 
 STEPS, RATE = 300, 0.05
@@ -47,7 +47,7 @@ class Term:
     weight: float | None = None
 
 
-def want_term(want: Wanted, stats: Statistics, weight: float | None = None) -> Term:
+def want_term(want: Targets, stats: Statistics, weight: float | None = None) -> Term:
     """The term of numbers that are wanted."""
     return Term(lambda mix: _violation(want, mix, stats), lambda mix: _paper_violation(want, mix, stats), weight)
 
@@ -62,7 +62,7 @@ class Finetuned:
     cpu_seconds: float
 
 
-def finetune(mix: Mixture, terms: Sequence[Term], again: Again, *, steps: int = STEPS, rate: float = RATE) -> Finetuned:
+def finetune(mix: Mixture, terms: Sequence[Term], again: Refit, *, steps: int = STEPS, rate: float = RATE) -> Finetuned:
     """The mixture trained towards what the terms want, from where it is; what it rules out stays ruled out."""
     began = process_time()
     config = again.config
@@ -160,35 +160,35 @@ class _Pursuit:
             self.best, self.best_off, self._best_loss, self.best_error = self._backbone.settle(), found, loss, error
 
 
-def _violation(want: Wanted, mix: Mixture, stats: Statistics) -> Tensor:
+def _violation(want: Targets, mix: Mixture, stats: Statistics) -> Tensor:
     """How far a mixture is from what is wanted, in tolerances; undefined numbers have no direction to go."""
     match want:
-        case Want():
+        case Target():
             value = stats.value(want.value, mix)
             if not bool(torch.isfinite(value)):
                 return torch.tensor(1.0, dtype=torch.float64)
             low, high = want.aim
             room = WELL_INSIDE * (high - want.low if low == high else 0.0)
             return (torch.relu(low - room - value) + torch.relu(value - high - room)) / want.unit
-        case Every(parts):
+        case AllTargets(parts):
             return sum((_violation(part, mix, stats) for part in parts), torch.zeros((), dtype=torch.float64))
-        case Either(parts):
+        case AnyTarget(parts):
             return reduce(mul, (_violation(part, mix, stats) for part in parts))
         case _:
             assert_never(want)
 
 
-def _paper_violation(want: Wanted, mix: Mixture, stats: Statistics) -> Tensor:
+def _paper_violation(want: Targets, mix: Mixture, stats: Statistics) -> Tensor:
     """The same in the statistics' own units: the square of what an equality is off, else by how much it is."""
     match want:
-        case Want(quantity, low, high):
+        case Target(quantity, low, high):
             value = stats.value(quantity, mix)
             if low > -inf and high < inf:
                 return (value - (low + high) / 2) ** 2
             return torch.relu(low - value) if low > -inf else torch.relu(value - high)
-        case Every(parts):
+        case AllTargets(parts):
             return sum((_paper_violation(part, mix, stats) for part in parts), torch.zeros((), dtype=torch.float64))
-        case Either(parts):
+        case AnyTarget(parts):
             return reduce(mul, (_paper_violation(part, mix, stats) for part in parts))
         case _:
             assert_never(want)

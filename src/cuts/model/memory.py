@@ -20,7 +20,7 @@ from cuts.data.table import IntArray
 from cuts.model.draw import draw, supply
 from cuts.model.fit import fit
 
-MOST_ROWS = 20_000  # of tables that are checked
+MAX_ROWS = 20_000  # of tables that are checked
 TRIAL_STEPS = 200
 TIMES = (0.0, 0.3, 1.0, 3.0)  # smoothing tried, in units of one over the root of the rows
 EXCESS = 0.01  # share of rows found among those fitted to beyond that among those held out
@@ -31,7 +31,7 @@ def choose_smoothing(codes: Codes, codec: Codec, label: str | None, config: Conf
     rows = len(next(iter(codes.values())))
     if config.smoothing is not None:
         return config.smoothing
-    if rows > MOST_ROWS or len(codes) < 2:
+    if rows > MAX_ROWS or len(codes) < 2:
         return 0.0
     if rows < 20:  # too few to hold some out
         return min(0.5, 1.0 / sqrt(rows))

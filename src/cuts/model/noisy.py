@@ -1,6 +1,6 @@
 """A mixture fitted to noisy tables: the Gaussian likelihood of what was measured, and a prior that columns are alike.
 
-Every cell counts by how exact it is, and negative cells stay negative: the fit is what denoises. The prior counts how
+AllTargets cell counts by how exact it is, and negative cells stay negative: the fit is what denoises. The prior counts how
 far the components are from the columns' own distributions, so what the tables do not tell stays independent. The
 mixture is over groups of bins, the ones tables were measured in; inside a group the bins follow the column's own table.
 All here is a function of a transcript and a seed; the rows are not needed.
@@ -36,7 +36,7 @@ ROUND_PRIOR, PRIOR = 0.01, 0.015  # strength, times the rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class TargetTable:
     """A table as it was measured, once or more often: shares of the rows, and how exact each cell is."""
 
     clique: Clique
@@ -249,7 +249,7 @@ def _inside(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -
 
 def _targets(
     measurements: Sequence[Measurement], groups: Mapping[str, Owners], rows: float, device: str
-) -> list[Target]:
+) -> list[TargetTable]:
     """What the mixture's tables over groups should be."""
     found = []
     for query, (values, exactness) in _merged(measurements).items():
@@ -260,7 +260,7 @@ def _targets(
         flat = (-1, shape[-1])
         shares = torch.as_tensor(values.reshape(flat) / rows, dtype=torch.float32, device=device)
         weights = torch.as_tensor(exact.reshape(flat) * rows**2, dtype=torch.float32, device=device)
-        found.append(Target(clique, shares, weights))
+        found.append(TargetTable(clique, shares, weights))
     return found
 
 

@@ -20,8 +20,8 @@ from cuts.count.marginals import Clique, Marginals
 from cuts.model.mixture import Mixture, gram
 
 SMOOTH = 1e-6  # added to a cell before its root is taken
-MOST_BINS = 640  # of the columns looked at in one step
-MOST_LABEL_SLICES = 4  # in one step; of a label with more values some are chosen at random
+MAX_BINS = 640  # of the columns looked at in one step
+MAX_LABEL_SLICES = 4  # in one step; of a label with more values some are chosen at random
 SLICE_WEIGHT = 0.1  # of a random slice beside the label's
 
 
@@ -35,7 +35,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class TargetTable:
     """What a Gram matrix should be, and how much each of its cells counts: blocks above the diagonal only."""
 
     share: Tensor  # (size, size)
@@ -58,12 +58,12 @@ class Objective:
         self._tables: dict[Clique, Tensor] = {}
         self._others = tuple(name for name in self._sizes if name != label)
         self._one_way = {name: marginals.table((name,)) / self._rows for name in self._sizes}
-        self._whole = self._view(self._others) if sum(self._sizes[n] for n in self._others) <= MOST_BINS else None
+        self._whole = self._view(self._others) if sum(self._sizes[n] for n in self._others) <= MAX_BINS else None
         # Of a wide table not all triples with the label are counted, but the pairs are.
         self._pairs_too = label is not None and not all(
             marginals.covers((a, b, label)) for a, b in combinations(self._others, 2)
         )
-        self._kept: dict[tuple[str, int] | None, Target] = {}
+        self._kept: dict[tuple[str, int] | None, TargetTable] = {}
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss of a mixture, and the mean total variation over the label's tables, or over the pairs."""
@@ -108,11 +108,11 @@ class Objective:
         """The values of the label to look at and their weights: all, or a few at random, frequent ones more often."""
         assert self._label is not None
         share = self._one_way[self._label]
-        if len(share) <= MOST_LABEL_SLICES:
+        if len(share) <= MAX_LABEL_SLICES:
             return [(value, 1.0) for value in range(len(share))]
         chance = np.sqrt(share) / np.sqrt(share).sum()
-        drawn = self._random.choice(len(share), MOST_LABEL_SLICES, p=chance)
-        return [(int(value), 1.0 / (MOST_LABEL_SLICES * chance[value])) for value in drawn]
+        drawn = self._random.choice(len(share), MAX_LABEL_SLICES, p=chance)
+        return [(int(value), 1.0 / (MAX_LABEL_SLICES * chance[value])) for value in drawn]
 
     def _random_slices(self, view: View) -> list[tuple[str, int, float]]:
         """A few (column, value), the frequent values more often, and the chance of each."""
@@ -128,7 +128,7 @@ class Objective:
 
     def _random_view(self) -> View:
         chosen: list[str] = []
-        left = MOST_BINS
+        left = MAX_BINS
         for place in self._random.permutation(len(self._others)).tolist():
             name = self._others[place]
             if self._sizes[name] <= left or not chosen:
@@ -140,7 +140,7 @@ class Objective:
         ends = np.cumsum([0, *(self._sizes[name] for name in columns)]).tolist()
         return View(tuple(columns), tuple(ends[:-1]), ends[-1])
 
-    def _target(self, view: View, fixed: tuple[str, int] | None, *, keep: bool) -> Target:
+    def _target(self, view: View, fixed: tuple[str, int] | None, *, keep: bool) -> TargetTable:
         """The Gram matrix the counts ask for, with one column fixed at a value or none."""
         if keep and fixed in self._kept:
             return self._kept[fixed]
@@ -156,7 +156,7 @@ class Objective:
                     share[rows, cells] = table
                     counted[rows, cells] = 1.0
                     blocks += 1
-        made = Target(share.to(self._device), counted.to(self._device), max(blocks, 1))
+        made = TargetTable(share.to(self._device), counted.to(self._device), max(blocks, 1))
         if keep:
             self._kept[fixed] = made
         return made
@@ -187,10 +187,10 @@ def one_way(marginals: Marginals) -> Mapping[str, Tensor]:
     return {name: torch.as_tensor(marginals.table((name,)) / rows, dtype=torch.float32) for name in marginals.sizes}
 
 
-def _hellinger(found: Tensor, target: Target) -> Tensor:
+def _hellinger(found: Tensor, target: TargetTable) -> Tensor:
     apart = ((found + SMOOTH).sqrt() - (target.share + SMOOTH).sqrt()) ** 2
     return 0.5 * (apart * target.counted).sum() / target.blocks
 
 
-def _variation(found: Tensor, target: Target) -> Tensor:
+def _variation(found: Tensor, target: TargetTable) -> Tensor:
     return 0.5 * ((found - target.share).abs() * target.counted).sum() / target.blocks

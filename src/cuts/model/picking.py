@@ -14,7 +14,7 @@ from cuts.data.table import Floats, IntArray
 from cuts.logic.chances import Pick
 
 BELOW_ONE = 1.0 - 1e-10  # a point plus the number of its group still lies below the next number
-MOST_GROUPS = 1 << 18  # numbered at once, so that this is so
+MAX_GROUPS = 1 << 18  # numbered at once, so that this is so
 
 
 def picker(drawing: Drawing, rng: np.random.Generator) -> Pick:
@@ -43,12 +43,12 @@ def spaced_points(groups: IntArray, count: int, rng: np.random.Generator) -> Flo
 
 def choose(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
     """The bin in which each row's point lies, on the cumulated weights of its group."""
-    if len(weights) <= MOST_GROUPS:
+    if len(weights) <= MAX_GROUPS:
         return _choose(groups, weights, points)
     places = np.empty(len(groups), dtype=np.int64)
-    for first in range(0, len(weights), MOST_GROUPS):
-        here = np.flatnonzero((groups >= first) & (groups < first + MOST_GROUPS))
-        places[here] = _choose(groups[here] - first, weights[first : first + MOST_GROUPS], points[here])
+    for first in range(0, len(weights), MAX_GROUPS):
+        here = np.flatnonzero((groups >= first) & (groups < first + MAX_GROUPS))
+        places[here] = _choose(groups[here] - first, weights[first : first + MAX_GROUPS], points[here])
     return places
 
 

@@ -30,7 +30,7 @@ from cuts.model.picking import picker
 from cuts.model.table import TableBackbone, table_of
 
 ROWS_A_BOX = 20  # rows drawn for each box that may be kept
-MOST_BOXES = 1250
+MAX_BOXES = 1250
 MOVED = 1e-3  # share of the population's own values a component has while its coordinates are moved
 STEPS, RATE = 300, 0.05  # of fitting again
 PAPER_BATCH = 15_000  # rows the paper's weights are summed over
@@ -38,7 +38,7 @@ AUTOMATIC = 2.0  # weight of a violation's probability beside the loss of a fit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Again:
+class Refit:
     """What fitting again needs beside a mixture."""
 
     marginals: Marginals
@@ -48,13 +48,13 @@ class Again:
     seen: Callable[[Progress], None] | None = None
 
 
-def repair(mix: Mixture, rules: Diagram, again: Again) -> Fitted:
+def repair(mix: Mixture, rules: Diagram, again: Refit) -> Fitted:
     """The mixture moved into the rules and fitted again to the counts; the rules hold in every row of it."""
     boxed = cut(movable(mix), rules, seed=again.seed)
     return _fitted_again(boxed, again, lambda objective: objective.loss)
 
 
-def penalise(mix: Mixture, rules: Sequence[tuple[Diagram, float | None]], again: Again) -> Fitted:
+def penalise(mix: Mixture, rules: Sequence[tuple[Diagram, float | None]], again: Refit) -> Fitted:
     """The mixture fitted again with a weight on violating each rule, the paper's or an automatic one."""
     cells = np.mean([table.size for table in again.marginals.tables.values()])
 
@@ -81,7 +81,7 @@ def movable(mix: Mixture) -> Mixture:
     return Mixture(mix.columns, mix.w, P)
 
 
-def cut(mix: Mixture, rules: Diagram, *, seed: int, most: int = MOST_BOXES) -> Mixture:
+def cut(mix: Mixture, rules: Diagram, *, seed: int, most: int = MAX_BOXES) -> Mixture:
     """The mixture as boxes inside the rules, the most frequent of them; the weights of its components are kept."""
     pick = picker("systematic", np.random.Generator(np.random.Philox(seed)))
     weights: Floats = mix.w.numpy()
@@ -106,7 +106,7 @@ def moved_cells(mix: Mixture, rules: Diagram) -> float:
     return float((mix.w * torch.stack(apart).sum(0)).sum())
 
 
-def _fitted_again(mix: Mixture, again: Again, loss: Callable[[Objective], Loss]) -> Fitted:
+def _fitted_again(mix: Mixture, again: Refit, loss: Callable[[Objective], Loss]) -> Fitted:
     """The mixture after further training; what it rules out stays ruled out."""
     began = process_time()
     config = again.config

@@ -26,10 +26,10 @@ from cuts.config import Config, config_from
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
-from cuts.model.goals import GoalFacts, TradeOff, Trial
-from cuts.model.knobs import Knob
+from cuts.effects.statistics import GoalFacts, TradeOff, Trial
+from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
-from cuts.model.rules import RuleFacts
+from cuts.effects.rules import RuleFacts
 from cuts.privacy.transcript import Transcript, render, transcript_from
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
 from cuts.text.files import present
@@ -39,7 +39,7 @@ ENDING = ".synth"
 _MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensors"
 _TRANSCRIPT = "transcript.json"  # of private models only
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
-MOST_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30, _TRANSCRIPT: 1 << 30}  # of what a part unpacks to
+MAX_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30, _TRANSCRIPT: 1 << 30}  # of what a part unpacks to
 SLACK = 1e-6  # how far probabilities may be from summing to one
 
 
@@ -60,7 +60,7 @@ class Facts:
     goal_seconds: float = 0.0  # CPU, of moving the statistics
     goals: tuple[GoalFacts, ...] = ()
     trade_offs: tuple[TradeOff, ...] = ()
-    knobs: tuple[Knob, ...] = ()
+    knobs: tuple[GroupShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +123,7 @@ def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
     names = (_MODEL, _MIXTURE, *({_TRANSCRIPT} & {*file.namelist()}))
     entries = {name: file.getinfo(name) for name in (_MANIFEST, *names)}
     known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-    if any(entry.file_size > MOST_BYTES[name] or entry.compress_type not in known for name, entry in entries.items()):
+    if any(entry.file_size > MAX_BYTES[name] or entry.compress_type not in known for name, entry in entries.items()):
         raise no_model(path)
     manifest = json.loads(file.read(_MANIFEST))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -168,7 +168,7 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     rules = tuple(RuleFacts(**rule) for rule in data["rules"])
     goals = tuple(GoalFacts(**{name: _frozen(part) for name, part in goal.items()}) for goal in data.get("goals", ()))
     curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
-    knobs = tuple(Knob(**knob) for knob in data.get("knobs", ()))
+    knobs = tuple(GroupShare(**knob) for knob in data.get("knobs", ()))
     found = Facts(**{**data, "rules": rules, "goals": goals, "trade_offs": curves, "knobs": knobs})
     if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
         raise ValueError("the facts are no facts")

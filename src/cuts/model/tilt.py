@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from cuts.lang.spec import columns_of
-from cuts.lang.wants import Want
+from cuts.lang.targets import Target
 from cuts.logic.splits import Classes
 from cuts.model.cells import Cells, Statistics
 from cuts.model.mixture import Mixture
@@ -55,7 +55,7 @@ class _Keeping:
     fixed: bool
 
 
-def tilt(mix: Mixture, wants: Sequence[Want], stats: Statistics, classes: Classes, label: str | None = None) -> Tilted:
+def tilt(mix: Mixture, wants: Sequence[Target], stats: Statistics, classes: Classes, label: str | None = None) -> Tilted:
     """The mixture moved to what is wanted, all of which `find_splits` called possible.
 
     As far as that goes, components are weighed by what they hold of the label instead of moving it inside them: what
@@ -68,7 +68,7 @@ def tilt(mix: Mixture, wants: Sequence[Want], stats: Statistics, classes: Classe
     return Tilted(parts.mixture, tuple(_off(parts.mixture, wants, stats)))
 
 
-def _moved(start: _Parts, wants: Sequence[Want], stats: Statistics, keeping: _Keeping) -> _Parts:
+def _moved(start: _Parts, wants: Sequence[Target], stats: Statistics, keeping: _Keeping) -> _Parts:
     """The parts moved to what is wanted.
 
     The directions that a number changes in are those where it ends, which only a linear one has from the start. So they
@@ -85,7 +85,7 @@ def _moved(start: _Parts, wants: Sequence[Want], stats: Statistics, keeping: _Ke
     return parts
 
 
-def _followed(parts: _Parts, wants: Sequence[Want], stats: Statistics, keeping: _Keeping) -> tuple[_Parts, list[int]]:
+def _followed(parts: _Parts, wants: Sequence[Target], stats: Statistics, keeping: _Keeping) -> tuple[_Parts, list[int]]:
     """Newton's method, in the directions of where the parts are; and which of the numbers were pushed."""
     pushed = [False] * len(wants)
     off = _off(parts.mixture, wants, stats)
@@ -110,7 +110,7 @@ def _followed(parts: _Parts, wants: Sequence[Want], stats: Statistics, keeping: 
 def _along(
     start: _Parts,
     directions: Sequence[_Direction],
-    wants: Sequence[Want],
+    wants: Sequence[Target],
     stats: Statistics,
     keeping: _Keeping,
 ) -> _Parts | None:
@@ -131,7 +131,7 @@ def _size(off: Sequence[float]) -> float:
     return float(np.nansum(np.abs(off)))
 
 
-def _off(mix: Mixture, wants: Sequence[Want], stats: Statistics) -> list[float]:
+def _off(mix: Mixture, wants: Sequence[Target], stats: Statistics) -> list[float]:
     """How far each number is from its aim, in tolerances and with its sign."""
     with torch.no_grad():
         return [want.off(float(stats.value(want.value, mix))) for want in wants]
@@ -141,7 +141,7 @@ def _newton(
     parts: _Parts,
     directions: Sequence[_Direction],
     at: Tensor,
-    wants: Sequence[Want],
+    wants: Sequence[Target],
     off: Sequence[float],
     stats: Statistics,
     keeping: _Keeping,
@@ -156,7 +156,7 @@ def _newton(
     return step * (LARGEST_STEP / nats) ** 0.5 if nats > LARGEST_STEP else step
 
 
-def _influence(want: Want, stats: Statistics, parts: _Parts, label: str | None) -> dict[str, Tensor]:
+def _influence(want: Target, stats: Statistics, parts: _Parts, label: str | None) -> dict[str, Tensor]:
     """How a number of the table changes with the rows, in tolerances: by column, a number for each bin and component.
 
     Of a statistic of several columns all but one are fixed in a component.

@@ -13,7 +13,7 @@ import torch
 from cuts.data.codec import Codes
 from cuts.model.mixture import Mixture
 from cuts.model.objective import Objective
-from cuts.model.shape import Again
+from cuts.model.shape import Refit
 from cuts.model.surrogate import fit_ridge
 
 FEW_ROWS = 1e-3  # share of the rows a bin needs for the classifier to listen to it: a table is finite
@@ -29,7 +29,7 @@ class Reference:
     label: str
 
 
-def find_utility(reference: Reference | None, again: Again) -> Utility:
+def find_utility(reference: Reference | None, again: Refit) -> Utility:
     """The share of reference rows whose label a mixture tells, or how near it is to the counts."""
     if reference is not None:
         return lambda mix: accuracy(mix, reference)

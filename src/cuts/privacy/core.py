@@ -23,7 +23,7 @@ from cuts.data.table import Bools, IntArray, Table
 from cuts.privacy.accountant import enable
 from cuts.privacy.coding import cell_texts, encode_cells
 from cuts.privacy.curator import GRID, Candidate
-from cuts.privacy.ledger import Event, Kind, Ledger
+from cuts.privacy.ledger import Event, Kind, ReleaseLedger
 from cuts.privacy.query import Query, grouped
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.secret import Secret, reveal
@@ -50,7 +50,7 @@ class Core:
     def __init__(
         self,
         counts: Secret[Marginals],
-        ledger: Ledger,
+        ledger: ReleaseLedger,
         record: Record = lambda _: None,
         *,
         measured_as: Literal["measure", "discover"] = "measure",
@@ -72,7 +72,7 @@ class Core:
         self._filter = combinators.make_privacy_filter(meter, d_in=ledger.terms.rows_each, d_out=budget)(counts)
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> ReleaseLedger:
         """What has been spent so far."""
         return self._ledger
 
@@ -162,8 +162,8 @@ def count_values(
 
 
 def discover(
-    counts: Secret[dict[str, int]], column: str, ledger: Ledger, scale: float, delta: float, record: Record
-) -> tuple[tuple[str, ...], Ledger]:
+    counts: Secret[dict[str, int]], column: str, ledger: ReleaseLedger, scale: float, delta: float, record: Record
+) -> tuple[tuple[str, ...], ReleaseLedger]:
     """The texts of a column whose noisy count is above a threshold, in order; and the ledger with their cost.
 
     Which texts there are is itself private: a text of one unit alone passes with probability `delta` at most.

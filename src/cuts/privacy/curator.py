@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from cuts.data.table import IntArray
-from cuts.privacy.ledger import Ledger
+from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.query import Query
 
 GRID = 1024  # scores are whole numbers of 1/GRID count: floats could break the sensitivity by rounding
@@ -17,7 +17,7 @@ class Curator(Protocol):
     """Who answers about private rows: the core, or a transcript of its answers."""
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> ReleaseLedger:
         """What has been spent so far."""
 
     def measure(self, query: Query, sigma: float) -> IntArray:

@@ -20,7 +20,7 @@ from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.adaptive import gaussian_scale
 from cuts.privacy.core import Core, Record, count_rows, count_values, discover
-from cuts.privacy.ledger import Ledger
+from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.query import fine
 from cuts.privacy.reading import PrivateRows
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed
@@ -35,8 +35,8 @@ LIMITS = {"date": (-719_162, 2_932_896), "timestamp": (-62_135_596_800, 253_402_
 
 
 def discover_domain(
-    rows: PrivateRows, schema: Schema, ledger: Ledger, *, rho: float, delta: float, record: Record
-) -> tuple[Schema, Ledger]:
+    rows: PrivateRows, schema: Schema, ledger: ReleaseLedger, *, rho: float, delta: float, record: Record
+) -> tuple[Schema, ReleaseLedger]:
     """The schema with categories and ranges found for so much of the budget, and the ledger with what they cost.
 
     A `CutsError` when nothing was found of a column.
@@ -73,11 +73,11 @@ def _ranges(
     rows: PrivateRows,
     schema: Schema,
     columns: Sequence[Numeric],
-    ledger: Ledger,
+    ledger: ReleaseLedger,
     scale: float,
     record: Record,
     empty: Empty,
-) -> tuple[list[Numeric], Ledger]:
+) -> tuple[list[Numeric], ReleaseLedger]:
     """The columns without bins at either end, as many as `empty` says; a column of which none is left is left out."""
     if not columns:
         return [], ledger

@@ -62,7 +62,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class ReleaseLedger:
     """The budget of a release, `rho` of zCDP, and every read charged to it."""
 
     terms: Terms
@@ -80,7 +80,7 @@ class Ledger:
         """What may still be spent."""
         return self.rho * (1 - KEPT) - self.spent
 
-    def charged(self, event: Event) -> Ledger:
+    def charged(self, event: Event) -> ReleaseLedger:
         """The ledger with one read more; a `CutsError` if it is not affordable."""
         if event.cost < Fraction(event.sensitivity) ** 2 / (2 * Fraction(event.scale) ** 2):
             raise ValueError("a read costs at least its sensitivity over its noise, squared and halved")

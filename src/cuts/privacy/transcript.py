@@ -21,8 +21,8 @@ from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.schema import fingerprint
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.curator import GRID, Candidate
-from cuts.privacy.ledger import Event, Ledger, Terms
-from cuts.privacy.ledger_file import ledger_data, ledger_from
+from cuts.privacy.ledger import Event, ReleaseLedger, Terms
+from cuts.privacy.release_json import ledger_data, ledger_from
 from cuts.privacy.query import Owners, Query
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic
 from cuts.text.files import read_text
@@ -53,7 +53,7 @@ class Transcript:
     """What was answered, over the bins of a codec, under which terms and at what cost."""
 
     codec: Codec
-    ledger: Ledger
+    ledger: ReleaseLedger
     answers: tuple[Measurement | Choice, ...]
 
     @property
@@ -97,7 +97,7 @@ class Replay:
         self._ledger = replace(transcript.ledger, events=before)
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> ReleaseLedger:
         """What had been spent at this point."""
         return self._ledger
 
@@ -123,7 +123,7 @@ class Replay:
         return answer
 
 
-def _answered(ledger: Ledger) -> list[Event]:
+def _answered(ledger: ReleaseLedger) -> list[Event]:
     """The events that have an answer in the transcript."""
     return [event for event in ledger.events if event.kind != "discover"]
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from cuts.count.cover import Clique
 from cuts.count.workload import choose_workload
 
-MOST_CANDIDATES = 5_000
+MAX_CANDIDATES = 5_000
 LABEL_WEIGHT = 3  # of a triple with the label
 
 
@@ -36,7 +36,7 @@ def make_workload(
     covered = choose_workload(sizes, label)
     found = {part for clique in covered for width in (1, 2, 3) for part in combinations(clique, width)}
     by_size = sorted(found, key=lambda clique: (len(clique), math.prod(coarse[name] for name in clique), clique))
-    return Workload(tuple(by_size[:MOST_CANDIDATES]), column_weights(tuple(sizes), label, label_weight), groups, label)
+    return Workload(tuple(by_size[:MAX_CANDIDATES]), column_weights(tuple(sizes), label, label_weight), groups, label)
 
 
 def column_weights(names: Sequence[str], label: str | None = None, label_weight: int = 1) -> dict[str, int]:

@@ -15,7 +15,7 @@ from pyarrow import csv
 
 from cuts.data.exchange.csv_dialect import DELIMITERS, Dialect, blank_lines, header, line_of, ragged_row
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
-from cuts.data.exchange.looks import Look, described, parse, show
+from cuts.data.exchange.text_format import TextFormat, described, parse, show
 from cuts.data.exchange.readable import other_columns, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reading, reason
 from cuts.text.diagnostic import CutsError, counted, usage_error
@@ -23,7 +23,7 @@ from cuts.text.diagnostic import CutsError, counted, usage_error
 _BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
 
 
-def find_looks(path: Path, dialect: Dialect) -> dict[str, Look]:
+def find_formats(path: Path, dialect: Dialect) -> dict[str, TextFormat]:
     """The look of every column, found in all rows with flat memory."""
     points = "." if dialect.delimiter == "," else ".,"
     found = [Evidence(name, points=points) for name in header(path, dialect)]
@@ -36,7 +36,7 @@ def find_looks(path: Path, dialect: Dialect) -> dict[str, Look]:
     return {evidence.name: settle(evidence) for evidence in found}
 
 
-def read_blocks(path: Path, dialect: Dialect, looks: Mapping[str, Look]) -> Iterator[pa.RecordBatch]:
+def read_blocks(path: Path, dialect: Dialect, looks: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
     """The rows as typed columns; `CutsError` naming line and column if a text has another look than its column."""
     names = list(looks)
     if header(path, dialect) != tuple(names):
@@ -49,7 +49,7 @@ def read_blocks(path: Path, dialect: Dialect, looks: Mapping[str, Look]) -> Iter
 
 
 @contextmanager
-def writing(stream: Any, dialect: Dialect, looks: Mapping[str, Look]) -> Iterator[Write]:
+def writing(stream: Any, dialect: Dialect, looks: Mapping[str, TextFormat]) -> Iterator[Write]:
     """What writes rows below the header: the columns of `looks`, each of its look's type.
 
     Texts are quoted only where they must be, the empty text always.
@@ -118,7 +118,7 @@ def no_rows(path: Path) -> CutsError:
     return unreadable(f"{path} has a header but no rows", "give a table with at least one row")
 
 
-def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, look: Look, before: int) -> pa.Array:
+def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, look: TextFormat, before: int) -> pa.Array:
     texts = block.column(name)
     try:
         return parse(texts, look)
@@ -132,7 +132,7 @@ def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, look:
     )
 
 
-def _cells(values: pa.Array, name: str, look: Look, dialect: Dialect) -> pa.Array:
+def _cells(values: pa.Array, name: str, look: TextFormat, dialect: Dialect) -> pa.Array:
     texts = show(values, look)
     if look.kind == "text" and pc.any(pc.match_substring(texts, "\x00")).as_py():
         raise usage_error(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.exchange import text_moments, text_numbers
-from cuts.data.exchange.looks import TRUTHS, Kind, Look, parse
+from cuts.data.exchange.text_format import TRUTHS, Kind, TextFormat, parse
 
 EVERY_KIND: tuple[Kind, ...] = ("truth", "moment", "span", "whole", "real")
 _UNSEEN = 99  # decimals, before any was counted
@@ -27,41 +27,41 @@ class Evidence:
     name: str
     kinds: tuple[Kind, ...] = EVERY_KIND
     points: str = "."  # the decimal points to expect
-    looks: tuple[Look, ...] | None = None
+    looks: tuple[TextFormat, ...] | None = None
 
 
 def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
     """The evidence after these texts.
 
     >>> narrow(Evidence("age"), pa.array(["31", "32.5"])).looks
-    (Look(kind='real', style='.', least=0, most=1),)
+    (TextFormat(kind='real', style='.', least=0, most=1),)
     """
     present = texts.drop_null()
     if len(present) == 0:
         return evidence
     possible = _possible(evidence, present[0].as_py()) if evidence.looks is None else evidence.looks
-    seen: list[Look] = []
+    seen: list[TextFormat] = []
     for look in possible:
         found = replace(look, least=0) if _is_also_real(look, seen, present) else _seen(look, present)
         seen += [] if found is None else [found]
     return replace(evidence, looks=tuple(seen))
 
 
-def settle(evidence: Evidence) -> Look:
+def settle(evidence: Evidence) -> TextFormat:
     """The look of a column after its last text."""
     if evidence.looks is None:
-        return Look("empty")
+        return TextFormat("empty")
     formats = tuple(look.style for look in evidence.looks if look.kind == "moment")
     if not evidence.looks or text_moments.is_ambiguous(formats):
-        return Look("text")
+        return TextFormat("text")
     best = evidence.looks[0]
     return replace(best, least=min(best.least, best.most))
 
 
-def misfit(texts: pa.Array, look: Look) -> int | None:
+def misfit(texts: pa.Array, look: TextFormat) -> int | None:
     """The place of the first text without that look, if any.
 
-    >>> misfit(pa.array(["1", None, "07", "x"]), Look("whole"))
+    >>> misfit(pa.array(["1", None, "07", "x"]), TextFormat("whole"))
     2
     """
     if _fits(texts, look):
@@ -73,23 +73,23 @@ def misfit(texts: pa.Array, look: Look) -> int | None:
     return fitting
 
 
-def _possible(evidence: Evidence, text: str) -> tuple[Look, ...]:
+def _possible(evidence: Evidence, text: str) -> tuple[TextFormat, ...]:
     """The looks one text has."""
-    looks = [Look("truth", word) for word in TRUTHS]
-    looks += [Look("moment", format, _UNSEEN) for format in text_moments.formats_of(text, evidence.name)]
-    looks += [Look("span", "", _UNSEEN), Look("whole")]
-    looks += [Look("real", point, _UNSEEN) for point in evidence.points]
+    looks = [TextFormat("truth", word) for word in TRUTHS]
+    looks += [TextFormat("moment", format, _UNSEEN) for format in text_moments.formats_of(text, evidence.name)]
+    looks += [TextFormat("span", "", _UNSEEN), TextFormat("whole")]
+    looks += [TextFormat("real", point, _UNSEEN) for point in evidence.points]
     texts = pa.array([text])
     return tuple(look for look in looks if look.kind in evidence.kinds and _seen(look, texts) is not None)
 
 
-def _is_also_real(look: Look, seen: list[Look], texts: pa.Array) -> bool:
+def _is_also_real(look: TextFormat, seen: list[TextFormat], texts: pa.Array) -> bool:
     """Whether the texts are whole numbers short enough to be real ones too: then there is nothing more to look at."""
     is_whole = look.kind == "real" and any(other.kind == "whole" for other in seen)
     return is_whole and pc.max(pc.utf8_length(texts)).as_py() <= text_numbers.EXACT
 
 
-def _seen(look: Look, texts: pa.Array) -> Look | None:
+def _seen(look: TextFormat, texts: pa.Array) -> TextFormat | None:
     """The look, showing as many decimals as these texts do, or nothing if they have another one."""
     match look.kind:
         case "moment" | "span":
@@ -102,7 +102,7 @@ def _seen(look: Look, texts: pa.Array) -> Look | None:
     return seen if _fits(texts, seen) else None
 
 
-def _fits(texts: pa.Array, look: Look) -> bool:
+def _fits(texts: pa.Array, look: TextFormat) -> bool:
     try:
         parse(texts, look)
     except ValueError:  # Arrow's own is one too

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from cuts.data.exchange import arrow_file, csv_file, jsonl_file
 from cuts.data.exchange.csv_dialect import Dialect, find_dialect
-from cuts.data.exchange.looks import Look, look_of, type_of
+from cuts.data.exchange.text_format import TextFormat, format_of, type_of
 from cuts.data.exchange.readable import check_rows, unreadable
 from cuts.data.exchange.recast import dictionaries_of, plain_values, recast
 from cuts.data.exchange.streams import Compression, Kind, Write, check_present, check_writable, whole_or_nothing
@@ -40,7 +40,7 @@ class FileForm:
     schema: pa.Schema
     dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)  # the categories of dictionary columns
     dialect: Dialect = field(default_factory=Dialect)  # of a CSV file
-    looks: Mapping[str, Look] = field(default_factory=dict)  # of every column of a CSV or JSON lines file
+    looks: Mapping[str, TextFormat] = field(default_factory=dict)  # of every column of a CSV or JSON lines file
 
     @property
     def decimals(self) -> dict[str, int]:
@@ -109,10 +109,10 @@ def scan(
     kind, compression = check_present(path)
     if kind == "csv":
         dialect = find_dialect(path, delimiter=delimiter, quote=quote, encoding=encoding)
-        looks = csv_file.find_looks(path, dialect)
+        looks = csv_file.find_formats(path, dialect)
         return FileForm(kind, compression, _schema_of(looks), dialect=dialect, looks=looks)
     if kind == "jsonl":
-        looks = jsonl_file.find_looks(path)
+        looks = jsonl_file.find_formats(path)
         return FileForm(kind, compression, _schema_of(looks), looks=looks)
     return FileForm(kind, compression, arrow_file.find_schema(path, kind))
 
@@ -158,7 +158,7 @@ def _batches(path: Path, form: FileForm) -> Iterator[pa.RecordBatch]:
             return arrow_file.read_blocks(path, form.kind, form.schema)
 
 
-def _schema_of(looks: Mapping[str, Look]) -> pa.Schema:
+def _schema_of(looks: Mapping[str, TextFormat]) -> pa.Schema:
     return pa.schema([(name, type_of(look)) for name, look in looks.items()])
 
 
@@ -207,13 +207,13 @@ def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) 
                 ) from None
 
 
-def _looks(path: Path, schema: pa.Schema, shape: FileForm | None) -> dict[str, Look]:
+def _looks(path: Path, schema: pa.Schema, shape: FileForm | None) -> dict[str, TextFormat]:
     kept = {} if shape is None else shape.looks
     return {column.name: kept.get(column.name) or _look(path, column) for column in schema}
 
 
-def _look(path: Path, column: pa.Field) -> Look:
-    look = look_of(column.type)
+def _look(path: Path, column: pa.Field) -> TextFormat:
+    look = format_of(column.type)
     if look is None:
         raise usage_error(
             "unwritable-file",

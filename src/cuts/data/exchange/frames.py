@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 from narwhals.stable.v2 import dependencies
 
-from cuts.data.exchange.pandas_columns import PandasLook, give_column, take_column
+from cuts.data.exchange.pandas_columns import PandasDtype, give_column, take_column
 from cuts.data.exchange.readable import check_names, check_rows, check_type, not_plain
 from cuts.data.exchange.recast import dictionaries_of, plain_values, recast, recast_column
 from cuts.data.table import Table
@@ -34,7 +34,7 @@ class FrameForm:
     schema: pa.Schema
     dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)  # the categories of dictionary columns
     dtypes: tuple[Any, ...] = ()  # polars: one dtype a column
-    looks: tuple[PandasLook, ...] = ()  # pandas: dtype, categories and sign for missing, one a column
+    looks: tuple[PandasDtype, ...] = ()  # pandas: dtype, categories and sign for missing, one a column
     header: Any = None  # pandas: the index of the columns
     index_name: Any = None  # pandas: the name of the index of the rows
 
@@ -145,7 +145,7 @@ def _give_pandas(table: Table, form: FrameForm) -> Any:
     return frame
 
 
-def _typed(table: Table, column: pa.Field, look: PandasLook) -> pa.ChunkedArray:
+def _typed(table: Table, column: pa.Field, look: PandasDtype) -> pa.ChunkedArray:
     return recast_column(table.column(column.name), column.type, look.labels)
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
-from cuts.data.exchange.looks import Look, described, look_of, parse, show, type_of
+from cuts.data.exchange.text_format import TextFormat, described, format_of, parse, show, type_of
 from cuts.data.exchange.readable import check_names, check_rows, check_type, undecodable, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reading
 from cuts.text.diagnostic import CutsError
@@ -29,7 +29,7 @@ _CHUNK = 4 << 20  # bytes
 _TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "numbers", pa.string(): "texts"}
 
 
-def find_looks(path: Path) -> dict[str, Look]:
+def find_formats(path: Path) -> dict[str, TextFormat]:
     """The look of every column in order of appearance, found in all rows with flat memory."""
     kinds: dict[str, pa.DataType] = {}
     found: dict[str, Evidence] = {}
@@ -47,7 +47,7 @@ def find_looks(path: Path) -> dict[str, Look]:
     return {name: settle(found[name]) if name in found else _plain(kind) for name, kind in kinds.items()}
 
 
-def read_blocks(path: Path, looks: Mapping[str, Look]) -> Iterator[pa.RecordBatch]:
+def read_blocks(path: Path, looks: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
     """The rows as typed columns; `CutsError` naming line and column if a value has another look than its column."""
     texts = ("text", "moment", "span")
     kinds = {name: pa.string() if look.kind in texts else type_of(look) for name, look in looks.items()}
@@ -60,7 +60,7 @@ def read_blocks(path: Path, looks: Mapping[str, Look]) -> Iterator[pa.RecordBatc
 
 
 @contextmanager
-def writing(stream: Any, looks: Mapping[str, Look]) -> Iterator[Write]:
+def writing(stream: Any, looks: Mapping[str, TextFormat]) -> Iterator[Write]:
     """What writes rows, one object a line: the columns of `looks`, each of its look's type."""
 
     def write(table: pa.Table) -> None:
@@ -167,13 +167,13 @@ def _joined(before: pa.DataType, values: pa.Array, name: str, lines: _Lines) -> 
     )
 
 
-def _plain(kind: pa.DataType) -> Look:
-    look = look_of(kind)
+def _plain(kind: pa.DataType) -> TextFormat:
+    look = format_of(kind)
     assert look is not None, kind
     return look
 
 
-def _typed(values: pa.Array, name: str, look: Look, lines: _Lines, before: int) -> pa.Array:
+def _typed(values: pa.Array, name: str, look: TextFormat, lines: _Lines, before: int) -> pa.Array:
     if look.kind not in ("moment", "span"):
         return values
     try:
@@ -189,13 +189,13 @@ def _typed(values: pa.Array, name: str, look: Look, lines: _Lines, before: int) 
 # --- writing
 
 
-def _members(values: pa.Array, name: str, look: Look) -> pa.Array:
+def _members(values: pa.Array, name: str, look: TextFormat) -> pa.Array:
     """The column's part of every object."""
     key = json.dumps(name, ensure_ascii=False) + ":"
     return pc.binary_join_element_wise(key, pc.fill_null(_as_json(values, look), "null"), "")
 
 
-def _as_json(values: pa.Array, look: Look) -> pa.Array:
+def _as_json(values: pa.Array, look: TextFormat) -> pa.Array:
     match look.kind:
         case "text":
             return _escaped(values.cast(pa.string()))

@@ -34,7 +34,7 @@ _FAMILIES: tuple[tuple[type, ...], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class PandasLook:
+class PandasDtype:
     """What a column was in pandas: its dtype, the labels of its categories in their order, its sign for missing."""
 
     dtype: Any
@@ -42,20 +42,20 @@ class PandasLook:
     absent: Any = None  # of an object column: None, nan, NA or NaT
 
 
-def take_column(series: Any, name: str) -> tuple[pa.Array, PandasLook]:
+def take_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
     """The column as Arrow holds it, and its look; `CutsError` if it holds no plain values."""
     pandas = import_module("pandas")
     if isinstance(series.dtype, pandas.CategoricalDtype):
         labels = _labels(series.cat.categories, name)
         codes = series.cat.codes.to_numpy()
         coded = pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), labels, ordered=series.cat.ordered)
-        return coded, PandasLook(series.dtype, labels)
+        return coded, PandasDtype(series.dtype, labels)
     absent = _check_objects(series, name) if series.dtype == object else None
     array = _arrow(series, name)
-    return array, PandasLook(series.dtype, None, absent)
+    return array, PandasDtype(series.dtype, None, absent)
 
 
-def give_column(values: pa.ChunkedArray, look: PandasLook) -> Any:
+def give_column(values: pa.ChunkedArray, look: PandasDtype) -> Any:
     """The values, already of the Arrow type they had, as what a pandas frame takes without changing it."""
     if look.labels is not None:
         codes = pc.index_in(recast_column(values, look.labels.type), value_set=look.labels).fill_null(-1)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.exchange.recast import times_from
-from cuts.data.exchange.text_moments import trim_digits
+from cuts.data.exchange.text_temporal import trim_digits
 
 MOST = 15  # decimals a float64 shows again as they were
 ANY = 17  # stands for numbers of any precision

@@ -19,7 +19,7 @@ TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TextFormat:
     """A kind of values and how it is written.
 
     `style` is the word for true, the format of moments, or the decimal point of real numbers; `least` and `most` are
@@ -38,10 +38,10 @@ class Look:
         return self.least if uniform else None
 
 
-def type_of(look: Look) -> pa.DataType:
+def type_of(look: TextFormat) -> pa.DataType:
     """The Arrow type of the values.
 
-    >>> type_of(Look("moment", "%d.%m.%Y"))
+    >>> type_of(TextFormat("moment", "%d.%m.%Y"))
     DataType(date32[day])
     """
     match look.kind:
@@ -61,24 +61,24 @@ def type_of(look: Look) -> pa.DataType:
             return pa.float64()
 
 
-def look_of(kind: pa.DataType) -> Look | None:
+def format_of(kind: pa.DataType) -> TextFormat | None:
     """The look of values that never had one, such that they are read back as they were; nothing for bytes and lists."""
     if pa.types.is_boolean(kind):
-        return Look("truth", "true")
+        return TextFormat("truth", "true")
     if pa.types.is_integer(kind):
-        return Look("whole")
+        return TextFormat("whole")
     if pa.types.is_floating(kind):
-        return Look("real", ".", 1, text_numbers.ANY)
+        return TextFormat("real", ".", 1, text_numbers.ANY)
     if pa.types.is_decimal(kind):
-        return Look("real", ".", max(kind.scale, 0), max(kind.scale, 0))
+        return TextFormat("real", ".", max(kind.scale, 0), max(kind.scale, 0))
     if pa.types.is_temporal(kind):
         return _moment_look(kind)
     if pa.types.is_null(kind):
-        return Look("empty")
-    return Look("text") if kind in (pa.string(), pa.large_string(), pa.string_view()) else None
+        return TextFormat("empty")
+    return TextFormat("text") if kind in (pa.string(), pa.large_string(), pa.string_view()) else None
 
 
-def parse(texts: pa.Array, look: Look) -> pa.Array:
+def parse(texts: pa.Array, look: TextFormat) -> pa.Array:
     """The values the texts mean, of the look's type; `ValueError` if one does not have that look."""
     present = texts.drop_null() if texts.null_count else texts
     if look.kind == "text":
@@ -100,10 +100,10 @@ def parse(texts: pa.Array, look: Look) -> pa.Array:
             return text_numbers.parse_reals(texts, look.style)
 
 
-def show(values: pa.Array, look: Look) -> pa.Array:
+def show(values: pa.Array, look: TextFormat) -> pa.Array:
     """The values, of the look's type, as texts of that look; missing stays missing.
 
-    >>> show(pa.array([12.5, None]), Look("real", ",", 2, 2)).to_pylist()
+    >>> show(pa.array([12.5, None]), TextFormat("real", ",", 2, 2)).to_pylist()
     ['12,50', None]
     """
     match look.kind:
@@ -119,10 +119,10 @@ def show(values: pa.Array, look: Look) -> pa.Array:
             return values.cast(pa.string())
 
 
-def described(look: Look) -> str:
+def described(look: TextFormat) -> str:
     """The values of that look in words.
 
-    >>> described(Look("moment", "%d.%m.%Y"))
+    >>> described(TextFormat("moment", "%d.%m.%Y"))
     'moments written as %d.%m.%Y'
     """
     words = {
@@ -137,7 +137,7 @@ def described(look: Look) -> str:
     return words[look.kind]
 
 
-def _pattern(look: Look) -> str:
+def _pattern(look: TextFormat) -> str:
     match look.kind:
         case "truth":
             return f"{look.style}|{TRUTHS[look.style]}"
@@ -151,15 +151,15 @@ def _pattern(look: Look) -> str:
             return text_numbers.real(look.style)
 
 
-def _moment_look(kind: pa.DataType) -> Look | None:
+def _moment_look(kind: pa.DataType) -> TextFormat | None:
     if pa.types.is_date(kind):
-        return Look("moment", "%Y-%m-%d")
+        return TextFormat("moment", "%Y-%m-%d")
     if pa.types.is_interval(kind):
         return None
     digits = {"s": 0, "ms": 3, "us": 6, "ns": 9}[kind.unit]
     if pa.types.is_duration(kind):
-        return Look("span", "", digits, digits)
+        return TextFormat("span", "", digits, digits)
     clock = "%H:%M:%S"
     if pa.types.is_time(kind):
-        return Look("moment", clock, digits, digits)
-    return Look("moment", f"%Y-%m-%d {clock}{'' if kind.tz is None else '%z'}", digits, digits)
+        return TextFormat("moment", clock, digits, digits)
+    return TextFormat("moment", f"%Y-%m-%d {clock}{'' if kind.tz is None else '%z'}", digits, digits)

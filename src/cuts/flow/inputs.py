@@ -16,7 +16,7 @@ from cuts.assess.evaluate import evaluate as evaluate_tables
 from cuts.assess.features import Features
 from cuts.assess.grid import Bins
 from cuts.assess.learners import CLASSIFIERS, Classifier
-from cuts.assess.question import Part
+from cuts.assess.request import Part
 from cuts.assess.support import check_support
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec

@@ -17,20 +17,20 @@ import pyarrow as pa
 
 from cuts.data.codec import Codec, decode, with_identifiers
 from cuts.data.conform import conform
-from cuts.data.given import apart_from, encode_partial, overwrite, put_values
+from cuts.data.partial_rows import apart_from, encode_partial, overwrite, put_values
 from cuts.data.refine import refine
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal, statistics_of
-from cuts.lang.wants import Wanted, wanted
+from cuts.lang.targets import Targets, wanted
 from cuts.logic.atoms import gather
 from cuts.logic.core import Cuts, find_cuts
 from cuts.logic.diagram import compile_rules
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, choose
-from cuts.model.knobs import hold
+from cuts.model.group_shares import hold
 from cuts.model.mixture import Mixture, split
 from cuts.model.store import Model
 from cuts.read import exact
@@ -43,7 +43,7 @@ _Made = TypeVar("_Made")
 
 POOL = 4  # rows drawn for each row of a table whose statistics are stated
 LARGER_POOL = 12  # the same when the weights leave too few of them
-MOST_WHOLE = 100_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
+MAX_WHOLE = 100_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
 
 
 def sample_blocks(
@@ -72,7 +72,7 @@ def sample_blocks(
     if not goals and not knobs:
         return _mapped(lambda chunk: _drawn(model, source, *chunk), draw.chunks(wanted_rows), workers)
     wants = (*(wanted(goal.goal, spec.schema) for goal in goals), *map(hold, knobs))
-    whole = wanted_rows <= MOST_WHOLE and any(_counts_rows(goal) for goal in goals)
+    whole = wanted_rows <= MAX_WHOLE and any(_counts_rows(goal) for goal in goals)
     ends = _even(wanted_rows, whole=whole)
 
     def make(chunk: tuple[int, tuple[int, int]]) -> tuple[Table, Calibration]:
@@ -121,7 +121,7 @@ def _drawn(model: Model, source: _Source, number: int, size: int) -> Table:
 
 
 def _chosen(
-    model: Model, source: _Source, wants: Sequence[Wanted], number: int, start: int, end: int, total: int
+    model: Model, source: _Source, wants: Sequence[Targets], number: int, start: int, end: int, total: int
 ) -> tuple[Table, Calibration]:
     """A chunk of rows chosen so that it has the statistics: from a pool, a larger one if that is worn out."""
     for factor in (POOL, LARGER_POOL):

@@ -34,10 +34,10 @@ from cuts.lang.syntax import Program
 from cuts.model import utility
 from cuts.model.device import use_threads
 from cuts.model.memory import choose_smoothing
-from cuts.model.shape import Again
-from cuts.sampling import sample_blocks
-from cuts.shaping import Learned, Said, Watch, shape_model
-from cuts.synthesis import make_model, prepare
+from cuts.model.shape import Refit
+from cuts.model.rows import sample_blocks
+from cuts.effects import Learned, Said, Watch, shape_model
+from cuts.flow.learn import make_model, prepare
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usage_error
 
 _Made = TypeVar("_Made")
@@ -150,7 +150,7 @@ class _Search:
         part, rows, label = self.found.parts[place], self.found.learned.counts.rows, self.found.learned.label
         outside = self.found.outside(place)
         reference = None if label is None else utility.Reference(part.codes, label)
-        measure = utility.find_utility(reference, Again(part.counts, label, outside.config, outside.seed))
+        measure = utility.find_utility(reference, Refit(part.counts, label, outside.config, outside.seed))
         say("fitting")
         free = make_model(replace(outside, spec=replace(outside.spec, commands=())), watch=watch)
         utilities, verdicts = [], []

@@ -23,7 +23,7 @@ from cuts.lang.spec import (
     Quantity,
     Relation,
     Spec,
-    Spread,
+    Distribution,
     TableAim,
     TableGoal,
     shares_of,
@@ -33,7 +33,7 @@ from cuts.vocab.names import DISTRIBUTION
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """A number of the table, and the number it is compared with, if there is one."""
 
     text: str
@@ -56,9 +56,9 @@ class Compared:
         return Apply("-", (self.value, self.target))
 
 
-def compared(spec: Spec) -> dict[int, tuple[Compared, ...]]:
+def compared(spec: Spec) -> dict[int, tuple[Comparison, ...]]:
     """The numbers of every TABLE command, by the command's number (`Origin.number`)."""
-    found: dict[int, tuple[Compared, ...]] = {}
+    found: dict[int, tuple[Comparison, ...]] = {}
     bodies = dict(expand_lets(spec.program, Scope(spec.schema)))
     for command in spec.commands:
         if not isinstance(command, TableGoal | TableAim):
@@ -66,17 +66,17 @@ def compared(spec: Spec) -> dict[int, tuple[Compared, ...]]:
         body = bodies[command.origin.number].body
         assert not isinstance(body, syntax.Settings)
         if isinstance(command, TableAim):
-            found[command.origin.number] = (Compared(printer.expression(body), command.value),)
+            found[command.origin.number] = (Comparison(printer.expression(body), command.value),)
         else:
             pairs = zip(_relations(command.goal), _texts(body), strict=True)
             found[command.origin.number] = tuple(one for goal, text in pairs for one in _of(goal, text))
     return found
 
 
-def _relations(goal: Goal) -> Iterator[Relation | Spread]:
+def _relations(goal: Goal) -> Iterator[Relation | Distribution]:
     """The comparisons a goal is made of, left to right."""
     match goal:
-        case Relation() | Spread():
+        case Relation() | Distribution():
             yield goal
         case AllOf(parts) | AnyOf(parts):
             for part in parts:
@@ -85,13 +85,13 @@ def _relations(goal: Goal) -> Iterator[Relation | Spread]:
             assert_never(goal)
 
 
-def _of(goal: Relation | Spread, text: str) -> Iterator[Compared]:
+def _of(goal: Relation | Distribution, text: str) -> Iterator[Comparison]:
     if isinstance(goal, Relation):
-        yield Compared(text, goal.left, goal.right, goal.op, goal.tolerance)
+        yield Comparison(text, goal.left, goal.right, goal.op, goal.tolerance)
         return
     for category, share in shares_of(goal):
         about = f"{goal.column} {category}"
-        yield Compared(f"{text} {category}", share.left, share.right, share.op, share.tolerance, about)
+        yield Comparison(f"{text} {category}", share.left, share.right, share.op, share.tolerance, about)
 
 
 def _texts(expr: syntax.Expr) -> Iterator[str]:

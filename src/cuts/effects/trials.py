@@ -15,7 +15,7 @@ from cuts.assess.learners import CLASSIFIERS, missing_libraries
 from cuts.data.codec import Codes
 from cuts.data.table import Table
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
-from cuts.model.goals import TradeOff
+from cuts.effects.statistics import TradeOff
 from cuts.model.mixture import Mixture
 from cuts.model.store import Model
 from cuts.model.surrogate import fit_ridge

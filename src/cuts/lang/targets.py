@@ -27,7 +27,7 @@ from cuts.lang.spec import (
     Not,
     Quantity,
     Relation,
-    Spread,
+    Distribution,
     Statistic,
     TableAim,
     TableGoal,
@@ -40,7 +40,7 @@ SHARE_INSIDE = 0.002  # the same of the shares that stand for a quantile
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class Target:
     """A number of the table that should lie from `low` to `high`; `unit` is what one violation is."""
 
     value: Quantity
@@ -63,72 +63,72 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class AllTargets:
     """All parts are wanted."""
 
-    parts: tuple[Wanted, ...]
+    parts: tuple[Targets, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class AnyTarget:
     """One of the parts is wanted."""
 
-    parts: tuple[Wanted, ...]
+    parts: tuple[Targets, ...]
 
 
-Wanted: TypeAlias = Want | Every | Either
+Targets: TypeAlias = Target | AllTargets | AnyTarget
 
 
-def wanted(goal: Goal, schema: Schema) -> Wanted:
+def wanted(goal: Goal, schema: Schema) -> Targets:
     """What a goal wants."""
     match goal:
         case Relation():
             return _relation(goal, schema)
-        case Spread():
-            return Every(tuple(_relation(share, schema) for _, share in shares_of(goal)))
+        case Distribution():
+            return AllTargets(tuple(_relation(share, schema) for _, share in shares_of(goal)))
         case AllOf(parts):
-            return Every(tuple(wanted(part, schema) for part in parts))
+            return AllTargets(tuple(wanted(part, schema) for part in parts))
         case AnyOf(parts):
-            return Either(tuple(wanted(part, schema) for part in parts))
+            return AnyTarget(tuple(wanted(part, schema) for part in parts))
         case _:
             assert_never(goal)
 
 
-def single(want: Wanted, violation: Callable[[Want], float]) -> Iterator[Want]:
+def single(want: Targets, violation: Callable[[Target], float]) -> Iterator[Target]:
     """What is wanted, one number after the other; of alternatives the one that is nearest."""
     match want:
-        case Want():
+        case Target():
             yield want
-        case Every(parts):
+        case AllTargets(parts):
             for part in parts:
                 yield from single(part, violation)
-        case Either(parts):
+        case AnyTarget(parts):
             chosen = [list(single(part, violation)) for part in parts]
             yield from min(chosen, key=lambda some: sum(violation(each) for each in some))
         case _:
             assert_never(want)
 
 
-def leaves(want: Wanted) -> Iterator[Want]:
+def leaves(want: Targets) -> Iterator[Target]:
     """All numbers a goal is about, alternatives included."""
     match want:
-        case Want():
+        case Target():
             yield want
-        case Every(parts) | Either(parts):
+        case AllTargets(parts) | AnyTarget(parts):
             for part in parts:
                 yield from leaves(part)
         case _:
             assert_never(want)
 
 
-def wanted_values(command: TableGoal | TableAim, schema: Schema) -> list[Quantity]:
+def target_values(command: TableGoal | TableAim, schema: Schema) -> list[Quantity]:
     """All numbers of the table a command is about."""
     if isinstance(command, TableAim):
         return [command.value]
     return [want.value for want in leaves(wanted(command.goal, schema))]
 
 
-def violation(want: Want, value: float) -> float:
+def violation(want: Target, value: float) -> float:
     """How far a number is out of its bounds, in tolerances; what is undefined is far."""
     if value != value:
         return inf
@@ -143,7 +143,7 @@ def apart(left: Quantity, right: Quantity) -> Quantity:
 # --- relations
 
 
-def _relation(goal: Relation, schema: Schema) -> Wanted:
+def _relation(goal: Relation, schema: Schema) -> Targets:
     left, op, right, tolerance = goal.left, goal.op, goal.right, goal.tolerance
     if isinstance(left, Statistic) and isinstance(right, Const) and _level(left) is not None:
         column = left.args[0]
@@ -156,14 +156,14 @@ def _relation(goal: Relation, schema: Schema) -> Wanted:
     value = left if isinstance(right, Const) else apart(left, right)
     match op:
         case "==":
-            return Want(value, target - tolerance, target + tolerance, unit)
+            return Target(value, target - tolerance, target + tolerance, unit)
         case "<=" | "<":
-            return Want(value, -inf, target + tolerance, unit)
+            return Target(value, -inf, target + tolerance, unit)
         case ">=" | ">":
-            return Want(value, target - tolerance, inf, unit)
+            return Target(value, target - tolerance, inf, unit)
         case "!=":
-            below = Want(value, -inf, target - 2 * tolerance, unit)
-            return Either((replace(below, low=target + 2 * tolerance, high=inf), below))
+            below = Target(value, -inf, target - 2 * tolerance, unit)
+            return AnyTarget((replace(below, low=target + 2 * tolerance, high=inf), below))
 
 
 def _level(stat: Statistic) -> float | None:
@@ -173,7 +173,7 @@ def _level(stat: Statistic) -> float | None:
     return 0.5 if stat.name == "MEDIAN" else stat.levels[0] if stat.name == "Q" else None
 
 
-def _quantile(goal: Relation, stat: Statistic) -> Every:
+def _quantile(goal: Relation, stat: Statistic) -> AllTargets:
     (column,) = stat.args
     level = _level(stat)
     assert isinstance(column, ColumnValue)
@@ -185,8 +185,8 @@ def _quantile(goal: Relation, stat: Statistic) -> Every:
     found = []
     if goal.op in ("==", "<=", "<"):  # enough rows lie at or below the target
         under = LinearCompare(Linear(((column.column, 1.0),)), "<=" if goal.op != "<" else "<", target + slack)
-        found.append(Want(Statistic("P", (under,), given), level + SHARE_INSIDE, inf, SHARE_TOLERANCE))
+        found.append(Target(Statistic("P", (under,), given), level + SHARE_INSIDE, inf, SHARE_TOLERANCE))
     if goal.op in ("==", ">=", ">"):  # too few rows lie below it
         under = LinearCompare(Linear(((column.column, 1.0),)), "<" if goal.op != ">" else "<=", target - slack)
-        found.append(Want(Statistic("P", (under,), given), -inf, level - SHARE_INSIDE, SHARE_TOLERANCE))
-    return Every(tuple(found))
+        found.append(Target(Statistic("P", (under,), given), -inf, level - SHARE_INSIDE, SHARE_TOLERANCE))
+    return AllTargets(tuple(found))

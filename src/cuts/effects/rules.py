@@ -10,7 +10,7 @@ from cuts.logic import chances
 from cuts.logic.core import Grid
 from cuts.logic.diagram import Diagram, compile_rules
 from cuts.model.mixture import Mixture, distributions, probability
-from cuts.model.shape import Again, cut, movable, moved_cells, penalise, repair
+from cuts.model.shape import Refit, cut, movable, moved_cells, penalise, repair
 
 MANY_BOXES = 2_500  # that a mixture is cut into where nothing is fitted again
 
@@ -43,7 +43,7 @@ class Shaped:
     cpu_seconds: float
 
 
-def shape(mix: Mixture, rules: Sequence[RowRule], grid: Grid, again: Again, *, inside: bool = False) -> Shaped:
+def shape(mix: Mixture, rules: Sequence[RowRule], grid: Grid, again: Refit, *, inside: bool = False) -> Shaped:
     """The mixture under all rules; rows of it are still drawn through their diagram.
 
     `inside` has them hold in the mixture itself, also those that condition.

@@ -33,8 +33,8 @@ from cuts.model.device import find_device
 from cuts.model.fit import fit
 from cuts.model.memory import choose_smoothing
 from cuts.model.store import Facts, Model
-from cuts.pipeline import check_not_private, nothing_to_learn
-from cuts.shaping import Learned, Watch, conditions_in, shape_model
+from cuts.flow.inputs import check_not_private, nothing_to_learn
+from cuts.effects import Learned, Watch, conditions_in, shape_model
 from cuts.text.diagnostic import CutsError
 
 

@@ -23,7 +23,7 @@ _WITHOUT_LEARNING = "`--parts marginals,leakage,discriminator`"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Request:
     """The parts to measure, of which target and groups, on which rows; `notes` says which parts do not apply."""
 
     parts: tuple[Part, ...]
@@ -46,7 +46,7 @@ def settle(
     protected: Sequence[str] | None,
     desired: str | None,
     parts: Sequence[Part] | None,
-) -> Question:
+) -> Request:
     """The question with its defaults; raises `CutsError` with everything that is wrong with it or with the tables.
 
     Target and groups are the schema's unless given; the desired outcome is the target's first category; the parts are
@@ -81,7 +81,7 @@ def settle(
     if desired is None and isinstance(outcome, Category):
         desired = outcome.categories[0]
     ours, known, unseen = samples
-    return Question(chosen, target, groups, desired, ours, known, unseen, notes)
+    return Request(chosen, target, groups, desired, ours, known, unseen, notes)
 
 
 def _table_problems(tables: Sequence[tuple[Role, Table]], schema: Schema) -> Iterator[Diagnostic]:

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cuts.assess.effects import Bench, desired_place
-from cuts.assess.features import MOST_ROWS
+from cuts.assess.features import MAX_ROWS
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codec, Codes
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.hiding import hide
-from cuts.lang.compared import compared
+from cuts.effects.hiding import hide
+from cuts.lang.comparisons import compared
 from cuts.lang.spec import (
     And,
     Implies,
@@ -35,21 +35,21 @@ from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts, grid_on
 from cuts.logic.diagram import compile_rules
 from cuts.model.cells import Statistics
-from cuts.model.classifiers import Way, effect_term, find_reference
+from cuts.effects.trained import Way, effect_term, find_reference
 from cuts.model.draw import supply
 from cuts.model.finetune import finetune
 from cuts.model.fit import Progress
-from cuts.model.goals import GoalFacts, conditions_of, pursue
-from cuts.model.knobs import Knob, hold
+from cuts.effects.statistics import GoalFacts, conditions_of, pursue
+from cuts.model.group_shares import GroupShare, hold
 from cuts.model.mixture import Mixture
-from cuts.model.rules import RuleFacts, shape
-from cuts.model.shape import Again
+from cuts.effects.rules import RuleFacts, shape
+from cuts.model.shape import Refit
 from cuts.model.store import Model
 from cuts.model.utility import Reference, Utility, find_utility
 from cuts.privacy.adaptive import Round
 from cuts.read import exact
-from cuts.steering import Build, groups_in, steer
-from cuts.trials import Track
+from cuts.effects.fairness import Build, groups_in, steer
+from cuts.effects.trials import Track
 from cuts.vocab.names import measures
 
 Said = Callable[[str], None]
@@ -98,7 +98,7 @@ def shape_model(learned: Learned, model: Model, draw: int | None, watch: Watch) 
 
 def make_ready(learned: Learned, model: Model, draw: int | None, watch: Watch) -> Ready:
     """The first part of that, up to where knobs are turned."""
-    again = Again(learned.counts, learned.label, learned.config, learned.seed, watch.fitted)
+    again = Refit(learned.counts, learned.label, learned.config, learned.seed, watch.fitted)
     spec, drawn = learned.spec, draw or model.facts.rows
     statistics, effects = statistics_in(spec), effects_in(spec)
     if spec.rules:
@@ -116,7 +116,7 @@ def make_ready(learned: Learned, model: Model, draw: int | None, watch: Watch) -
     stats = Statistics(model.codec, drawn)
     base = model
 
-    def build(knobs: Sequence[Knob]) -> Model:
+    def build(knobs: Sequence[GroupShare]) -> Model:
         return _with_statistics(base, statistics, learned, again, stats, knobs)
 
     return Ready(base, drawn, stats, fair, build)
@@ -154,7 +154,7 @@ def statistics_in(spec: Spec) -> tuple[TableGoal | TableAim, ...]:
     return tuple(c for c in spec.commands if isinstance(c, TableGoal | TableAim))
 
 
-def _under_rules(model: Model, rules: Sequence[RowRule], again: Again, sample: Table, *, inside: bool) -> Model:
+def _under_rules(model: Model, rules: Sequence[RowRule], again: Refit, sample: Table, *, inside: bool) -> Model:
     """The model with the row rules in place; those with sums of columns act on the draw only.
 
     `inside` has all others hold in the mixture itself, so that statistics of it are taken under the rules.
@@ -182,10 +182,10 @@ def _under_rules(model: Model, rules: Sequence[RowRule], again: Again, sample: T
 
 def _track(learned: Learned, drawn: int) -> Track:
     """Where classifiers are tried."""
-    return Track(Bench(learned.sample, learned.codec.schema), learned.codes, min(drawn, MOST_ROWS), learned.seed)
+    return Track(Bench(learned.sample, learned.codec.schema), learned.codes, min(drawn, MAX_ROWS), learned.seed)
 
 
-def _trained(model: Model, commands: Sequence[ModelGoal | ModelAim], learned: Learned, again: Again) -> Model:
+def _trained(model: Model, commands: Sequence[ModelGoal | ModelAim], learned: Learned, again: Refit) -> Model:
     """The model fine-tuned for classifiers in the way a command names: in closed form, or unrolled as in the paper."""
     sizes = {bins.column.name: bins.size for bins in model.codec.columns}
     terms = []
@@ -199,7 +199,7 @@ def _trained(model: Model, commands: Sequence[ModelGoal | ModelAim], learned: Le
     return replace(model, mixture=found.mixture, facts=facts)
 
 
-def _utility(learned: Learned, again: Again) -> Utility:
+def _utility(learned: Learned, again: Refit) -> Utility:
     reference = None if learned.label is None else Reference(learned.codes, learned.label)
     return find_utility(reference, again)
 
@@ -208,9 +208,9 @@ def _with_statistics(
     model: Model,
     commands: Sequence[TableGoal | TableAim],
     learned: Learned,
-    again: Again,
+    again: Refit,
     stats: Statistics,
-    knobs: Sequence[Knob],
+    knobs: Sequence[GroupShare],
 ) -> Model:
     """The model with the statistics the commands ask for, and with knobs held."""
     schema = model.codec.schema

@@ -26,14 +26,14 @@ from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Spec
 from cuts.lang.syntax import Program
-from cuts.model.knobs import Knob, share
+from cuts.model.group_shares import GroupShare, share
 from cuts.model.store import Model
-from cuts.sampling import sample_blocks
-from cuts.shaping import Said, Watch, effects_in, finish_model, is_trained, make_ready
-from cuts.steering import FEWEST_ROWS, MOST_DRAWS
-from cuts.synthesis import make_model
+from cuts.model.rows import sample_blocks
+from cuts.effects import Said, Watch, effects_in, finish_model, is_trained, make_ready
+from cuts.effects.fairness import MIN_ROWS, MAX_DRAWS
+from cuts.flow.learn import make_model
 from cuts.text.diagnostic import CutsError, usage_error
-from cuts.tuning import Cut, cut, on_every_fold
+from cuts.flow.search import Cut, cut, on_every_fold
 from cuts.vocab.names import measures
 
 HELD_OUT = 20_000  # rows of a fold that classifiers are tried on
@@ -197,7 +197,7 @@ class _Search:
 
     def _try_model(self, model: Model, bench: Bench, drawn: int) -> _Tried:
         """The classifier that counts, trained on tables drawn from a model: small ones are drawn several times."""
-        repeats = int(np.clip(FEWEST_ROWS // drawn, 1, MOST_DRAWS))
+        repeats = int(np.clip(MIN_ROWS // drawn, 1, MAX_DRAWS))
         gaps, accuracies = [], []
         for repeat in range(repeats):
             blocks = sample_blocks(model, drawn, seed=self.found.learned.seed + repeat)
@@ -208,10 +208,10 @@ class _Search:
         return _Tried(fmean(gaps), fmean(accuracies))
 
 
-def turned(chosen: Knob, free: float, fraction: float) -> Knob:
+def turned(chosen: GroupShare, free: float, fraction: float) -> GroupShare:
     """The knob at a fraction of the way from its free value to the chosen one; beyond that only as far as is sensible.
 
-    >>> turned(Knob(3, "hired", "yes", -0.1, "sex", "female"), -0.3, 0.5).value
+    >>> turned(GroupShare(3, "hired", "yes", -0.1, "sex", "female"), -0.3, 0.5).value
     -0.2
     """
     lowest = -FURTHEST if chosen.group is not None else 1.0 - FURTHEST  # of all rows it is a share

@@ -18,13 +18,13 @@ import torch
 from cuts.data.schema import Schema
 from cuts.lang.spec import Const, Pred, TableAim, TableGoal, statistics_of
 from cuts.lang.tolerance import default_tolerance
-from cuts.lang.wants import Every, Want, Wanted, single, violation, wanted, wanted_values
+from cuts.lang.targets import AllTargets, Target, Targets, single, violation, wanted, target_values
 from cuts.logic.layout import conditions
 from cuts.logic.splits import Classes, find_splits
 from cuts.model.cells import Statistics
 from cuts.model.finetune import Term, finetune, own_marginals, want_term
 from cuts.model.mixture import Mixture
-from cuts.model.shape import Again
+from cuts.model.shape import Refit
 from cuts.model.tilt import tilt
 from cuts.model.utility import Utility
 
@@ -81,7 +81,7 @@ class Pursued:
 class _Pursuit:
     """One command: what it wants, and the weight or the method it states."""
 
-    want: Wanted
+    want: Targets
     weight: float | None
     method: str | None
     aim: TableAim | None = None  # one with a weight of its own, which says how far to go
@@ -96,13 +96,13 @@ class _Ground:
 
     mix: Mixture
     stats: Statistics
-    again: Again
+    again: Refit
     kept: str | None
 
 
 def conditions_of(commands: Sequence[TableGoal | TableAim], schema: Schema) -> list[Pred]:
     """The predicates on rows that commands about statistics need decided: no bin may straddle one."""
-    values = [value for command in commands for value in wanted_values(command, schema)]
+    values = [value for command in commands for value in target_values(command, schema)]
     return [pred for value in values for stat in statistics_of(value) for pred in conditions(stat)]
 
 
@@ -111,9 +111,9 @@ def pursue(
     commands: Sequence[TableGoal | TableAim],
     schema: Schema,
     stats: Statistics,
-    again: Again,
+    again: Refit,
     utility: Utility,
-    held: Sequence[Want] = (),
+    held: Sequence[Target] = (),
 ) -> Pursued:
     """The mixture moved to what the commands ask for, and to further numbers that are held."""
     began = process_time()
@@ -126,9 +126,9 @@ def pursue(
     }
     for place, command in enumerate(commands):
         if isinstance(command, TableAim) and command.weight is not None:
-            known[place] = _Pursuit(Every(()), command.weight, command.method, command)
+            known[place] = _Pursuit(AllTargets(()), command.weight, command.method, command)
     if held:
-        known[-1] = _Pursuit(Every(tuple(held)), None, None)
+        known[-1] = _Pursuit(AllTargets(tuple(held)), None, None)
     found, methods = _meet(ground, known)
     curves = []
     for place, command in enumerate(commands):
@@ -155,7 +155,7 @@ def _meet(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, dict
     rest = [_term(each, stats) for place, each in pursuits.items() if place not in closed]
     if rest:
         around = replace(again, marginals=own_marginals(mix, again.marginals, again.label)) if together else again
-        terms = [*rest, *([want_term(Every(tuple(together)), stats)] if together else [])]
+        terms = [*rest, *([want_term(AllTargets(tuple(together)), stats)] if together else [])]
         mix = finetune(mix, terms, around).mixture
         if together:  # training left them nearly met
             mix = tilt(mix, together, stats, classes, ground.kept).mixture
@@ -172,7 +172,7 @@ def _term(pursuit: _Pursuit, stats: Statistics) -> Term:
     return Term(lambda _: nothing, lambda mix: sign * stats.value(aim.value, mix), aim.weight)
 
 
-def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, dict[int, list[Want]]]:
+def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, dict[int, list[Target]]]:
     """What has a closed form, command by command, and the classes components are split by for it."""
     stats = ground.stats
     wants = {
@@ -198,11 +198,11 @@ class _Push:
         if not isfinite(self.unit) or self.unit <= 0:
             self.unit = 1e-3
 
-    def want(self, value: float, step: float) -> Want:
+    def want(self, value: float, step: float) -> Target:
         """The number at least one step further than a value."""
         if self.up:
-            return Want(self.aim.value, value + step, inf, self.unit)
-        return Want(self.aim.value, -inf, value - step, self.unit)
+            return Target(self.aim.value, value + step, inf, self.unit)
+        return Target(self.aim.value, -inf, value - step, self.unit)
 
 
 def _pushed(

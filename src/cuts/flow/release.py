@@ -18,7 +18,7 @@ import pyarrow as pa
 from cuts import pipeline, sampling
 from cuts.config import Config
 from cuts.count.kernel import count_codes
-from cuts.count.sources import MOST_ROWS
+from cuts.count.sources import MAX_ROWS
 from cuts.count.workload import choose_workload
 from cuts.data.codec import Codec, build_codec, encode
 from cuts.data.columns import Integer, Real, Temporal, size
@@ -39,14 +39,14 @@ from cuts.model.noisy import NoisyLearner, fit_noisy
 from cuts.model.store import Facts, Model
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import release
-from cuts.privacy.book import Book
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.core import Core, count_rows
 from cuts.privacy.domain import discover_domain
-from cuts.privacy.ledger import Ledger, Terms
+from cuts.privacy.ledger import ReleaseLedger, Terms
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.transcript import Transcript
 from cuts.privacy.workload import make_workload
-from cuts.shaping import Learned, Watch, conditions_in, shape_model
+from cuts.effects import Learned, Watch, conditions_in, shape_model
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, has_errors
 
 FINE_BINS = 256  # of numbers that are cut by how many rows they hold: neighbours are joined by noisy counts
@@ -65,9 +65,9 @@ class Made:
 class Account:
     """Where a release is written down: the book, the data's name in it, and what may be spent on it in all."""
 
-    book: Book
+    book: LedgerFile
     data: str
-    most_epsilon: float | None = None
+    max_epsilon: float | None = None
 
 
 def fit_private(
@@ -110,7 +110,7 @@ def measure(
     share = privacy.domain_budget or 0.0 if unknown else 0.0
     ledger = _opened(privacy, share)
     public = sha256(render_declaration(schema).encode()).hexdigest() if unknown else fingerprint(schema)
-    entry = account.book.open(account.data, ledger, public, most_epsilon=account.most_epsilon)
+    entry = account.book.open(account.data, ledger, public, max_epsilon=account.max_epsilon)
     ledger = replace(ledger, history=entry.history)
     if unknown:
         watch.stage("finding categories and ranges")
@@ -169,7 +169,7 @@ def fit_free(transcript: Transcript, config: Config, *, seed: int, watch: Watch)
 
 def draw_free(free: Model) -> Table:
     """As many rows of a free model as it was fitted to, but not more than are looked at of any table."""
-    blocks = sampling.sample_blocks(free, min(free.facts.rows, MOST_ROWS), seed=free.facts.seed)
+    blocks = sampling.sample_blocks(free, min(free.facts.rows, MAX_ROWS), seed=free.facts.seed)
     return Table(pa.concat_tables([block.arrow for block in blocks]))
 
 
@@ -203,9 +203,9 @@ def _check(program: Program, schema: Schema) -> None:
         raise CutsError([pipeline.nothing_to_learn(schema)])
 
 
-def _opened(privacy: Privacy, for_domain: float) -> Ledger:
+def _opened(privacy: Privacy, for_domain: float) -> ReleaseLedger:
     """A ledger nothing was charged to yet; of delta a share is left to find the domain."""
-    return Ledger(_terms(privacy), Fraction(rho_of(privacy.epsilon, privacy.delta * (1.0 - for_domain))))
+    return ReleaseLedger(_terms(privacy), Fraction(rho_of(privacy.epsilon, privacy.delta * (1.0 - for_domain))))
 
 
 def _bound(program: Program, transcript: Transcript) -> Spec:

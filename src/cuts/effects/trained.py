@@ -25,7 +25,7 @@ from cuts.vocab.names import measures
 
 Way = Literal["ridge", "unrolled"]
 
-MOST_ROWS = 8_000  # of the reference
+MAX_ROWS = 8_000  # of the reference
 SHARPNESS = 10.0  # of the chances of a ridge classifier, whose scores lie about 0 and 1
 DRAWN = 4_096  # rows of the model an unrolled classifier is trained on
 LR, EPOCHS, BATCH = 0.1, 10, 512  # what the paper ran unless told otherwise
@@ -45,7 +45,7 @@ class Reference:
 def find_reference(codes: Codes, measure: MeasureOf, sizes: Mapping[str, int], desired: int) -> Reference:
     """The reference rows of a measure, evenly spread and not too many."""
     rows = len(codes[measure.target])
-    some = np.linspace(0, rows - 1, min(rows, MOST_ROWS)).astype(np.int64)
+    some = np.linspace(0, rows - 1, min(rows, MAX_ROWS)).astype(np.int64)
     chosen = {name: code[some] for name, code in codes.items()}
     groups = tuple(torch.as_tensor(np.eye(sizes[name])[chosen[name]]) for name in measure.protected)
     truth = torch.as_tensor(np.eye(sizes[measure.target])[chosen[measure.target]])

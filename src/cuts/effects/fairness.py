@@ -17,11 +17,11 @@ from cuts.data.schema import Category, Schema
 from cuts.data.table import Floats
 from cuts.lang.spec import InSet, ModelAim, ModelGoal, Pred
 from cuts.model.cells import Statistics
-from cuts.model.goals import TradeOff, Trial
-from cuts.model.knobs import NEAR as NEAR_SHARE
-from cuts.model.knobs import Knob, share
+from cuts.effects.statistics import TradeOff, Trial
+from cuts.model.group_shares import NEAR as NEAR_SHARE
+from cuts.model.group_shares import GroupShare, share
 from cuts.model.store import Model
-from cuts.trials import Effect, Track, by_ridge, predict, with_curves
+from cuts.effects.trials import Effect, Track, by_ridge, predict, with_curves
 
 TRIALS = 4  # after the first look
 PROBE = 0.1  # turn of a knob by which the first step is told
@@ -32,11 +32,11 @@ NEAR = 0.004  # gap from its aim at which the search ends
 INSIDE = 0.4  # of a bound: where the gap is aimed
 WELL = 0.8  # of a bound: a gap below is left as it is
 LARGEST_TURN = 0.5
-FEWEST_ROWS = 60_000  # drawn for one look, as several tables
-MOST_DRAWS = 6
+MIN_ROWS = 60_000  # drawn for one look, as several tables
+MAX_DRAWS = 6
 SMALLEST_GROUP = 0.002  # share of the rows from which a group is steered
 
-Build = Callable[[Sequence[Knob]], Model]
+Build = Callable[[Sequence[GroupShare]], Model]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ def steer(
 # --- looks
 
 
-def _look(model: Model, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[Knob], track: Track) -> _Look:
+def _look(model: Model, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[GroupShare], track: Track) -> _Look:
     """Classifiers trained on draws of a model, on average over the draws."""
     schema = track.bench.schema
-    repeats = int(np.clip(FEWEST_ROWS // track.drawn, 1, MOST_DRAWS))
+    repeats = int(np.clip(MIN_ROWS // track.drawn, 1, MAX_DRAWS))
     signed, measured, right = [], [], []
     for repeat in range(repeats):
         found = [predict(model, command.measure, track, repeat) for command in commands]
@@ -162,14 +162,14 @@ def _groups(command: Effect, model: Model, schema: Schema) -> list[tuple[str, st
 
 def _knobs(
     commands: Sequence[Effect], gaps: Sequence[_Gap], model: Model, stats: Statistics, schema: Schema
-) -> list[Knob]:
+) -> list[GroupShare]:
     """The knobs of all commands at their present values: one a group, and for odds, which are two gaps, one of all."""
     found = []
     for i, command in enumerate(commands):
         target = schema[command.measure.target]
         assert isinstance(target, Category)
         desired = target.categories[desired_place(command.measure, schema)]
-        knob = Knob(command.origin.line, target.name, desired, 0.0)
+        knob = GroupShare(command.origin.line, target.name, desired, 0.0)
         own = [replace(knob, column=gap.column, group=gap.group) for gap in gaps if gap.owner == i]
         found += [*own, *([knob] if own and _is_odds(command) else [])]
     once = {(knob.target, knob.desired, knob.column, knob.group): knob for knob in found}.values()
@@ -179,7 +179,7 @@ def _knobs(
     ]
 
 
-def _near(knob: Knob, model: Model, stats: Statistics, schema: Schema) -> float:
+def _near(knob: GroupShare, model: Model, stats: Statistics, schema: Schema) -> float:
     """How exactly a share can be kept: a group of 30 rows has it in steps of a thirtieth."""
     if knob.column is None or knob.group is None:
         return NEAR_SHARE
@@ -189,7 +189,7 @@ def _near(knob: Knob, model: Model, stats: Statistics, schema: Schema) -> float:
     return max(NEAR_SHARE, 0.5 / max(stats.rows * part, 1.0))
 
 
-def _set(knobs: Sequence[Knob], values: Floats) -> list[Knob]:
+def _set(knobs: Sequence[GroupShare], values: Floats) -> list[GroupShare]:
     return [replace(knob, value=float(value)) for knob, value in zip(knobs, values, strict=True)]
 
 
@@ -215,7 +215,7 @@ def _is_odds(command: Effect) -> bool:
 
 
 def _followed(
-    free: Model, build: Build, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[Knob], track: Track
+    free: Model, build: Build, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[GroupShare], track: Track
 ) -> Floats:
     """How much each gap follows each knob, by the classifier in closed form: (gaps, knobs)."""
 
@@ -232,7 +232,7 @@ def _followed(
     return found
 
 
-def _turned(last: _Look, aim: Floats, follows: Floats, knobs: Sequence[Knob]) -> Floats:
+def _turned(last: _Look, aim: Floats, follows: Floats, knobs: Sequence[GroupShare]) -> Floats:
     """Where to turn the knobs next."""
     step = np.clip(_step(last, aim, follows), -LARGEST_TURN, LARGEST_TURN)
     low = [(1.0 - FREE) * knob.value if knob.group is None else -0.95 for knob in knobs]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cuts.lang.spec import Apply, InSet, Quantity, Statistic
-from cuts.lang.wants import Want
+from cuts.lang.targets import Target
 
 NEAR = 0.002  # how exactly a share of many rows is kept
 
 
 @dataclass(frozen=True, slots=True)
-class Knob:
+class GroupShare:
     """Share of an outcome in a group minus that in all others, or in all rows, and where it is held.
 
     `line` is that of the command; without a `group` it is about all rows.
@@ -31,7 +31,7 @@ class Knob:
     near: float = NEAR  # how exactly it is kept
 
 
-def share(knob: Knob) -> Quantity:
+def share(knob: GroupShare) -> Quantity:
     """The number of the table that a knob holds."""
     outcome = InSet(knob.target, frozenset({knob.desired}))
     if knob.column is None or knob.group is None:
@@ -41,6 +41,6 @@ def share(knob: Knob) -> Quantity:
     return Apply("-", (inside, outside))
 
 
-def hold(knob: Knob) -> Want:
+def hold(knob: GroupShare) -> Target:
     """What a knob wants of the table."""
-    return Want(share(knob), knob.value - knob.near, knob.value + knob.near, knob.near)
+    return Target(share(knob), knob.value - knob.near, knob.value + knob.near, knob.near)

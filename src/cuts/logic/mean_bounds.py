@@ -27,7 +27,7 @@ from cuts.lang.spec import (
     Pred,
     Quantity,
     Relation,
-    Spread,
+    Distribution,
     Statistic,
     TableGoal,
     Truth,
@@ -43,7 +43,7 @@ Term: TypeAlias = Quantity | Pred  # a number of a row; a condition counts 1 whe
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class MeanBound:
     """Among the rows where `among` holds, of which there are some, the mean of the weighted terms lies in `limits`."""
 
     command: int
@@ -67,7 +67,7 @@ class Demand:
         return tuple(term for term, _ in self.terms if isinstance(term, Quantity))
 
 
-def find_demands(goals: Iterable[TableGoal], schema: Schema) -> tuple[Demand, ...]:
+def find_demands(goals: Iterable[TableGoal], schema: Schema) -> tuple[MeanBound, ...]:
     """What the goals certainly demand; `command` is the place of the goal that does."""
     found = (demand for command, stated in enumerate(goals) for demand in _demands(command, stated.goal, schema))
     # Sums of columns in conditions are not decided on bins: fewer demands, still certain.
@@ -113,7 +113,7 @@ def can_hold(a: Interval, op: CompareOp, b: Interval, tolerance: float) -> bool:
 # --- from goals to demands
 
 
-def _demands(command: int, goal: Goal, schema: Schema) -> Iterator[Demand]:
+def _demands(command: int, goal: Goal, schema: Schema) -> Iterator[MeanBound]:
     match goal:
         case AllOf(parts):
             for part in parts:
@@ -123,23 +123,23 @@ def _demands(command: int, goal: Goal, schema: Schema) -> Iterator[Demand]:
             yield from _quantile(command, stat, name, limits, schema)
         case Relation(left, op, right, tolerance) if op != "!=":
             yield from _means(command, weighted_sum(Apply("-", (left, right))), op, tolerance, schema)
-        case Spread(column, shares, rest, given, tolerance):
+        case Distribution(column, shares, rest, given, tolerance):
             among = _present(given, {column}, schema)
             for value, share in shares:
                 limits = Interval(share - tolerance, share + tolerance)
-                yield Demand(command, among, ((InSet(column, frozenset({value})), 1.0),), limits)
+                yield MeanBound(command, among, ((InSet(column, frozenset({value})), 1.0),), limits)
             if rest:
                 others = InSet(column, frozenset(value for value, _ in shares), negated=True)
                 left_over = 1.0 - sum(share for _, share in shares)
                 limits = Interval(left_over - tolerance, left_over + tolerance)
-                yield Demand(command, among, ((others, 1.0),), limits)
+                yield MeanBound(command, among, ((others, 1.0),), limits)
         case _:
             return
 
 
 def _means(
     command: int, weights: Mapping[Quantity, float], op: CompareOp, tolerance: float, schema: Schema
-) -> Iterator[Demand]:
+) -> Iterator[MeanBound]:
     """A weighted sum of means and shares among the same rows, compared with 0."""
     among: set[Pred] = set()
     terms: dict[Term, float] = {}
@@ -159,17 +159,17 @@ def _means(
             terms[term] = terms.get(term, 0.0) + weight * amount
     if len(among) == 1:
         limits = _target(op, -terms.pop(ONE, 0.0), tolerance)
-        yield Demand(command, among.pop(), tuple(terms.items()), limits)
+        yield MeanBound(command, among.pop(), tuple(terms.items()), limits)
 
 
-def _quantile(command: int, stat: Statistic, name: str, limits: Interval, schema: Schema) -> Iterator[Demand]:
+def _quantile(command: int, stat: Statistic, name: str, limits: Interval, schema: Schema) -> Iterator[MeanBound]:
     """A quantile is at most `h` when enough values are, and at least `l` when not too many lie below."""
     (level,) = stat.levels or (0.5,)
     among = _present(stat.given, {name}, schema)
     if limits.high < inf:
-        yield Demand(command, among, ((_lies(name, "<=", limits.high, schema), 1.0),), Interval(level, inf))
+        yield MeanBound(command, among, ((_lies(name, "<=", limits.high, schema), 1.0),), Interval(level, inf))
     if limits.low > -inf:
-        yield Demand(command, among, ((_lies(name, "<", limits.low, schema), 1.0),), Interval(-inf, level))
+        yield MeanBound(command, among, ((_lies(name, "<", limits.low, schema), 1.0),), Interval(-inf, level))
 
 
 def _lies(name: str, op: CompareOp, bound: float, schema: Schema) -> Pred:
