@@ -23,14 +23,15 @@ from harness import Clock, alone, say, show, write_json
 from paper_tables import SETTINGS, Setting, load_table, predict, predict_gaps
 from table_statistics import CORRELATION, off
 
-from cuts import sampling, synthesis
 from cuts.assess.effects import Bench, measure_effect
 from cuts.assess.verify import verify
 from cuts.config import Config, read_config
 from cuts.count.sources import rows_of
 from cuts.data.table import Table
+from cuts.flow.learn import fit_model
 from cuts.lang.parser import parse
 from cuts.lang.spec import ModelAim
+from cuts.model.rows import sample_blocks, spec_of
 
 ADULT = "protected=sex, target=salary"
 PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -114,11 +115,11 @@ def measure(
         real = real.held_out(seed) if held_out else real
         clock = Clock()
         with clock.running():
-            model = synthesis.fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
-        spec = sampling.spec_of(model)
+            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
+        spec = spec_of(model)
         aim = next(command for command in spec.commands if isinstance(command, ModelAim))
         for sample in range(samples):
-            blocks = sampling.sample_blocks(model, real.train.rows, seed=sample)
+            blocks = sample_blocks(model, real.train.rows, seed=sample)
             rows = Table(pa.concat_tables([block.arrow for block in blocks]))
             verdicts = verify(spec, rows, interval=False)
             said = predict(rows, real, real.features)

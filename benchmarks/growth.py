@@ -170,13 +170,14 @@ def fit_adult(data: Path, config: Config) -> Cost:
 
 def fitted(size: int, schema: Schema, source: Any, config: Config, before: dict[str, float]) -> tuple[Cost, Any]:
     """The cost of fitting some rows, what came before included, and the model."""
+    from cuts.flow.learn import fit_model
     from cuts.lang.parser import parse
-    from cuts.flow.learn import Watch, fit_model
+    from cuts.progress import Observer
 
     marks: list[tuple[str, float]] = []
-    watch = Watch(stage=lambda text: marks.append((SHORT.get(text, text), time.process_time())))
+    observer = Observer(stage=lambda text: marks.append((SHORT.get(text, text), time.process_time())))
     program = parse(f"SYNTHESIZE: {schema.name}; END;")
-    model = fit_model(program, schema, source, config=config, seed=0, watch=watch)
+    model = fit_model(program, schema, source, config=config, seed=0, observer=observer)
     ends = [*(began for _, began in marks[1:]), time.process_time()]
     stages = dict(before)
     for (name, began), end in zip(marks, ends, strict=True):

@@ -36,12 +36,12 @@ from cuts.count.sources import rows_of
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, decode
 from cuts.data.table import Table
+from cuts.flow.learn import fit_model, sample_blocks
 from cuts.lang.parser import parse
 from cuts.model.backbone import Backbone, Start, make_backbone
 from cuts.model.device import use_threads
 from cuts.model.mixture import Mixture
 from cuts.model.objective import one_way
-from cuts.flow.learn import fit_model, sample_blocks
 
 BATCH = 15_000
 MARGINALS = 16  # in a step, at most

@@ -1,6 +1,6 @@
 """Differential privacy: accuracy and distance of private tables, alone, under rules, fair, and along epsilon.
 
-    python benchmarks/private.py --data DIR [--parts tables rules fair curve] [--transcripts 5] [--samples 5]
+    python benchmarks/release.py --data DIR [--parts tables rules fair curve] [--transcripts 5] [--samples 5]
 
 Every transcript is a release of its own, with fresh noise, made by the trusted core as `cuts fit` makes it. Programs
 with commands share the transcripts of their table: shaping costs no privacy. Numbers are cut into the paper's 32 even
@@ -22,14 +22,15 @@ from harness import Clock, alone, say, show, write_json
 from paper_tables import PaperTable, load_table, score
 from rules import RULES
 
-from cuts import private, sampling
 from cuts.config import Config
 from cuts.data.table import Table
+from cuts.flow import release
 from cuts.lang.parser import parse
+from cuts.model.rows import sample_blocks
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, render, transcript_from
-from cuts.effects import Watch
+from cuts.progress import Observer
 
 PARTS = ("tables", "rules", "fair", "curve")
 TABLES = ("adult", "german", "compas")
@@ -86,16 +87,16 @@ def measure(
         real = base.held_out(seed) if held_out else base
         clock = Clock()
         with clock.running():
-            transcript = release(real, epsilon, seed)
+            transcript = make_release(real, epsilon, seed)
         fitting = Clock()
         with fitting.running():
-            free = private.fit_free(transcript, Config(), seed=seed, watch=Watch())
+            free = release.fit_free(transcript, Config(), seed=seed, observer=Observer())
         for title, command in programs.items():
             fit = Clock()
             with fit.running():
-                made = private.shape_free(parse(f"SYNTHESIZE: {name}; {command} END;"), free)
+                made = release.shape_free(parse(f"SYNTHESIZE: {name}; {command} END;"), free)
             for sample in range(samples):
-                blocks = sampling.sample_blocks(made.model, seed=sample)
+                blocks = sample_blocks(made.model, seed=sample)
                 table = Table(pa.concat_tables([block.arrow for block in blocks]))
                 facts = {"program": title, "seed": seed, "sample": sample, "tables": len(transcript.measurements)}
                 facts |= {
@@ -107,13 +108,13 @@ def measure(
     return found
 
 
-def release(real: PaperTable, epsilon: float, seed: int) -> Transcript:
+def make_release(real: PaperTable, epsilon: float, seed: int) -> Transcript:
     """A fresh transcript of the train rows, as it would be read from a file."""
     program = parse(f"SYNTHESIZE: {real.name}; ENSURE: EPSILON={epsilon!r}, DELTA={DELTA!r}; END;")
     with tempfile.TemporaryDirectory() as folder:
-        account = private.Account(LedgerFile(Path(folder) / "ledger.jsonl"), real.name)
-        made = private.measure(
-            program, real.schema, cells_of(real.train), account, config=Config(), seed=seed, watch=Watch()
+        account = release.Account(LedgerFile(Path(folder) / "ledger.jsonl"), real.name)
+        made = release.measure(
+            program, real.schema, cells_of(real.train), account, config=Config(), seed=seed, observer=Observer()
         )
     return transcript_from(json.loads(render(made)))
 

@@ -22,12 +22,13 @@ import pyarrow as pa
 from harness import Clock, alone, say, show, write_json
 from paper_tables import SETTINGS, Setting, load_table, predict
 
-from cuts import sampling, synthesis
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config, read_config
 from cuts.count.sources import rows_of
 from cuts.data.table import Table
+from cuts.flow.learn import fit_model
 from cuts.lang.parser import parse
+from cuts.model.rows import sample_blocks, spec_of
 
 RULES: dict[str, dict[str, str]] = {
     "adult": {
@@ -100,10 +101,10 @@ def measure(
     for seed in range(fits):
         clock = Clock()
         with clock.running():
-            model = synthesis.fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
-        spec = sampling.spec_of(model)
+            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
+        spec = spec_of(model)
         for sample in range(samples):
-            blocks = sampling.sample_blocks(model, real.train.rows, seed=sample)
+            blocks = sample_blocks(model, real.train.rows, seed=sample)
             rows = Table(pa.concat_tables([block.arrow for block in blocks]))
             facts = {
                 "seed": seed,

@@ -21,12 +21,13 @@ import pyarrow as pa
 from harness import Clock, alone, say, show, write_json
 from paper_tables import SETTINGS, Setting, load_table, predict
 
-from cuts import sampling, synthesis
 from cuts.assess.verify import Fact, holds, verify
 from cuts.config import Config, read_config
 from cuts.count.sources import rows_of
 from cuts.data.table import Table
+from cuts.flow.learn import fit_model
 from cuts.lang.parser import parse
+from cuts.model.rows import sample_blocks, spec_of
 
 CORRELATION = "(E[{0} * {1}] - E[{0}] * E[{1}]) / (STD[{0}] * STD[{1}] + 0.00001) == 0 WITHIN 0.005"
 PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -119,12 +120,12 @@ def measure(
     for seed in range(fits):
         fitting = Clock()
         with fitting.running():
-            model = synthesis.fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
-        spec = sampling.spec_of(model)
+            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
+        spec = spec_of(model)
         for sample in range(samples):
             drawing = Clock()
             with drawing.running():
-                blocks = sampling.sample_blocks(model, real.train.rows, seed=sample)
+                blocks = sample_blocks(model, real.train.rows, seed=sample)
                 rows = Table(pa.concat_tables([block.arrow for block in blocks]))
             verdicts = verify(spec, rows, interval=False)
             facts = [fact for verdict in verdicts for fact in verdict.facts]

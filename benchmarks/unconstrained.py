@@ -24,11 +24,12 @@ import pyarrow as pa
 from harness import Clock, alone, peak, show, write_json
 from paper_tables import SETTINGS, PaperTable, Setting, bootstrap, leakage, load_table, score
 
-from cuts import sampling, synthesis
 from cuts.config import Config, read_config
 from cuts.count.sources import rows_of
 from cuts.data.table import Table
+from cuts.flow.learn import fit_model
 from cuts.lang.parser import parse
+from cuts.model.rows import sample_blocks
 
 CASES: tuple[tuple[str, Setting], ...] = (
     ("adult", "uniform"),
@@ -96,11 +97,11 @@ def measure(data: Path, table: str, setting: Setting, config: Config, seeds: int
     for seed in range(seeds):
         fitting = Clock()
         with fitting.running():
-            model = synthesis.fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
+            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
         for sample in range(samples):
             drawing = Clock()
             with drawing.running():
-                blocks = [block.arrow for block in sampling.sample_blocks(model, real.train.rows, seed=sample)]
+                blocks = [block.arrow for block in sample_blocks(model, real.train.rows, seed=sample)]
             facts = {"seed": seed, "sample": sample, "fit_seconds": fitting.seconds, "draw_seconds": drawing.seconds}
             facts |= {"steps": model.facts.steps, "error": model.facts.error, "smoothing": model.facts.smoothing}
             drawn.append((facts, Table(pa.concat_tables(blocks))))

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from cuts import pipeline
+from cuts.flow import checks
 from cuts.lang.parser import parse
 from cuts.lang.printer import render
 from cuts.text.diagnostic import CutsError
@@ -90,7 +90,7 @@ def answer(text: str, data: str) -> None:
         as_data(error.diagnostics, error.source)
         return
     assert parse(render(program)) == program
-    checked = pipeline.check(program, SCHEMAS[data], values={"param1": 0.5} if "<param1>" in text else {})
+    checked = checks.check(program, SCHEMAS[data], values={"param1": 0.5} if "<param1>" in text else {})
     as_text(checked.diagnostics, program.source)
     assert (checked.spec is None) <= bool(checked.diagnostics)
 

@@ -22,7 +22,6 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from cuts import private
 from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import verify
 from cuts.config import Config
@@ -33,18 +32,19 @@ from cuts.data.exchange.sources import from_frame
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
+from cuts.flow import release
+from cuts.flow.release import Account, Made, fit_private, fit_transcript
 from cuts.lang.parser import parse
 from cuts.model import neural, noisy, store
+from cuts.model.rows import sample_blocks, spec_of
 from cuts.privacy import adaptive
-from cuts.privacy.ledger_file import LedgerFile, Entry
 from cuts.privacy.core import count_rows
 from cuts.privacy.ledger import Event
+from cuts.privacy.ledger_file import Entry, LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.secret import reveal
 from cuts.privacy.transcript import Transcript, promise, render, transcript_from
-from cuts.flow.release import Account, Made, fit_private, fit_transcript
-from cuts.model.rows import sample_blocks, spec_of
-from cuts.effects import Watch
+from cuts.progress import Observer
 from cuts.synthesizer import Synthesizer
 from cuts.text.diagnostic import CutsError
 
@@ -319,7 +319,9 @@ def test_rules_that_cut_bins_apart_hold_in_every_row(transcript: Transcript, bac
     assert not {25, 31, 52, 53, 78} & set(edges)  # what was measured has bins on both sides
 
 
-def test_a_private_release_can_be_made_with_the_neural_backbone(book: LedgerFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_release_can_be_made_with_the_neural_backbone(
+    book: LedgerFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(neural, "SETTLED", 300)
     config = Config(backbone="neural", batch=20, steps=15, threads=1)
     found = fit_private(program(RULE), SCHEMA, cells_of(people(300)), Account(book, "people"), config=config, seed=2)
@@ -354,7 +356,7 @@ def test_classifiers_are_steered_on_rows_of_the_private_model(transcript: Transc
     found = shaped(
         transcript,
         "ENFORCE: DEMOGRAPHIC_PARITY(protected=ward, target=smokes) <= 0.2",
-        watch=Watch(stage=stages.append),
+        observer=Observer(stage=stages.append),
     )
     assert "steering classifiers" in stages
     gaps = []
@@ -662,7 +664,7 @@ def test_a_synthesizer_without_a_public_schema_refuses_and_says_nothing_of_the_r
 
 def test_who_watches_is_told_nothing_of_the_rows(book: LedgerFile) -> None:
     told: list[str] = []
-    watch = Watch(
+    observer = Observer(
         told.append,
         lambda rows: told.append(f"counted {rows}"),
         lambda progress: told.append("fit"),
@@ -674,7 +676,7 @@ def test_who_watches_is_told_nothing_of_the_rows(book: LedgerFile) -> None:
         cells_of(people(777)),
         Account(book, "people"),
         config=replace(SMALL, steps=25),
-        watch=watch,
+        observer=observer,
     )
     assert "counting in the trusted core" in told
     assert "measuring" in told
@@ -697,6 +699,6 @@ def test_the_promise_is_that_of_the_terms(transcript: Transcript) -> None:
 
 def test_free_models_and_draws_of_a_transcript_are_the_same_for_a_seed(transcript: Transcript) -> None:
     config = replace(SMALL, steps=20)
-    first, again = (private.fit_free(transcript, config, seed=3, watch=Watch()) for _ in range(2))
-    assert private.draw_free(first).arrow.equals(private.draw_free(again).arrow)
-    assert private.draw_free(first).rows == transcript.rows
+    first, again = (release.fit_free(transcript, config, seed=3, observer=Observer()) for _ in range(2))
+    assert release.draw_free(first).arrow.equals(release.draw_free(again).arrow)
+    assert release.draw_free(first).rows == transcript.rows

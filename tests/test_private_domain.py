@@ -22,15 +22,15 @@ from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema
 from cuts.data.table import Table
+from cuts.flow.release import Account, Made, fit_private, fit_transcript
 from cuts.lang.parser import parse
 from cuts.model import noisy, store
+from cuts.model.rows import sample_blocks
 from cuts.privacy import adaptive
 from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, promise
-from cuts.flow.release import Account, Made, fit_private, fit_transcript
-from cuts.model.rows import sample_blocks
 from cuts.text.diagnostic import CutsError
 from cuts.text.render import as_text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from console import run_page
-from cuts import pages
+from cuts.cli import pages
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(

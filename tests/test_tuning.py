@@ -26,10 +26,10 @@ from cuts.data.codec import build_codec, encode
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Integer, Schema
 from cuts.data.table import Table
-from cuts.lang.parser import parse
-from cuts.flow.learn import Watch
-from cuts.text.diagnostic import CutsError
 from cuts.flow.search import choose, tune
+from cuts.lang.parser import parse
+from cuts.progress import Observer
+from cuts.text.diagnostic import CutsError
 from strategies import schemas, tables
 
 WEIGHED = """SYNTHESIZE: "people.csv";
@@ -56,10 +56,10 @@ def schema() -> Schema:
 
 
 def tuned(
-    grid: dict[str, list[str]], program: str = WEIGHED, *, workers: int = 1, watch: Watch | None = None
+    grid: dict[str, list[str]], program: str = WEIGHED, *, workers: int = 1, observer: Observer | None = None
 ) -> Tuning:
     rows = rows_of(people())
-    return tune(parse(program), schema(), rows, grid, folds=3, config=FAST, workers=workers, watch=watch)
+    return tune(parse(program), schema(), rows, grid, folds=3, config=FAST, workers=workers, observer=observer)
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def test_a_tiny_weight_fails_and_a_large_one_holds(found: Tuning) -> None:
 
 def test_any_number_of_workers_gives_the_same(found: Tuning) -> None:
     said: list[str] = []
-    assert tuned({"w": [TOO_SMALL, ENOUGH]}, workers=3, watch=Watch(stage=said.append)) == found
+    assert tuned({"w": [TOO_SMALL, ENOUGH]}, workers=3, observer=Observer(stage=said.append)) == found
     assert {"fold 1 of 3: fitting", f"fold 3 of 3: w={ENOUGH}"} <= set(said)
     assert len(said) == 3 + 3 * 3
 

@@ -22,10 +22,11 @@ from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
+from cuts.flow.checks import check
+from cuts.flow.judge import evaluate, verify
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.printer import render
-from cuts.flow.inputs import check, evaluate, verify
 from cuts.text.diagnostic import CutsError, Diagnostic
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from cuts import pipeline, private, sampling, synthesis
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config, config_from
@@ -19,9 +18,12 @@ from cuts.data.exchange.frames import FrameForm, form_like, give, take
 from cuts.data.exchange.sources import from_frame
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.flow import checks, inputs, release
+from cuts.flow.learn import fit_model
 from cuts.lang.parser import parse
 from cuts.lang.syntax import Program
 from cuts.model import store
+from cuts.model.rows import complete_rows, sample_blocks, spec_of
 from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
 from cuts.privacy.reading import PrivateFile, cells_of
 from cuts.text.diagnostic import CutsError, has_errors
@@ -74,24 +76,24 @@ class Synthesizer:
         """Learn the rows of a pandas, polars or Arrow frame, or of the file at a path; `y` is not looked at."""
         program = _program(self.program)
         config = self.config if isinstance(self.config, Config) else config_from(self.config or {})
-        if pipeline.private_command(program) is not None:
+        if checks.private_command(program) is not None:
             return self._fit_private(program, X, config)
         rows, form = _rows(X)
-        schema = pipeline.schema_of(program, rows, schema=self.schema, label=self.label)
-        found = pipeline.check(program, schema, values=self.values)
+        schema = inputs.schema_of(program, rows, schema=self.schema, label=self.label)
+        found = checks.check(program, schema, values=self.values)
         if has_errors(found.diagnostics):
             raise CutsError(found.diagnostics, found.program.source)
         seed = _checked_seed(self.seed)
-        model = synthesis.fit_model(program, schema, rows, config=config, seed=seed, values=self.values)
+        model = fit_model(program, schema, rows, config=config, seed=seed, values=self.values)
         return self._keep(model, None if form is None else _form_of(form, schema))
 
     def _fit_private(self, program: Program, X: Any, config: Config) -> Self:
         rows = PrivateFile(Path(X)) if isinstance(X, str | Path) else cells_of(X)
-        schema = pipeline.schema_of(program, None, schema=self.schema, label=self.label)
+        schema = inputs.schema_of(program, None, schema=self.schema, label=self.label)
         book = default_ledger_file() if self.ledger is None else LedgerFile(Path(self.ledger))
-        account = private.Account(book, self.data_id or schema.name, self.max_epsilon)
+        account = release.Account(book, self.data_id or schema.name, self.max_epsilon)
         seed = _checked_seed(self.seed)
-        made = private.fit_private(program, schema, rows, account, config=config, seed=seed, values=self.values)
+        made = release.fit_private(program, schema, rows, account, config=config, seed=seed, values=self.values)
         return self._keep(made.model, None if isinstance(X, str | Path) else form_like(X, made.reference))
 
     def _keep(self, model: store.Model, form: FrameForm | None) -> Self:
@@ -119,16 +121,16 @@ class Synthesizer:
         if seed_rows is not None:
             if n is not None:
                 raise ValueError("give either `n` or `seed_rows`: each of the seed rows makes one row")
-            made = sampling.complete_rows(self.model_, from_frame(seed_rows), where=where, seed=chosen)
+            made = complete_rows(self.model_, from_frame(seed_rows), where=where, seed=chosen)
         else:
-            blocks = sampling.sample_blocks(self.model_, n, where=where, seed=chosen, workers=workers)
+            blocks = sample_blocks(self.model_, n, where=where, seed=chosen, workers=workers)
             made = Table(pa.concat_tables([block.arrow for block in blocks]))
         return made.arrow if self.form_ is None else give(made, self.form_)
 
     def verify(self, table: Any) -> tuple[Verdict, ...]:
         """A verdict for every command of the program on a table or frame."""
         self._check_fitted()
-        return verify_spec(sampling.spec_of(self.model_), from_frame(table))
+        return verify_spec(spec_of(self.model_), from_frame(table))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a `.synth` file."""
@@ -182,7 +184,7 @@ def _program(given: str | Path | Program | None) -> Program:
     if given is None:
         return parse(NOTHING_ASKED)
     if isinstance(given, Path) or given.strip().endswith(".cuts"):
-        return pipeline.read_program(Path(given))
+        return inputs.read_program(Path(given))
     return parse(given)
 
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from console import run
-from cuts import CutsError, Table, datasets, from_frame, infer_schema, pipeline
+from cuts import CutsError, Table, datasets, from_frame, infer_schema
 from cuts.assess import distance
 from cuts.assess.evaluate import STAMP, Quality, evaluate
 from cuts.assess.fairness import gaps
@@ -25,6 +25,7 @@ from cuts.assess.sample import read_sample
 from cuts.assess.scoring import auc, balanced_accuracy, mean_auc
 from cuts.data.columns import Category, Integer, Real
 from cuts.data.schema import Schema
+from cuts.flow import judge
 
 ADULT = datasets.find("adult")
 assert ADULT is not None
@@ -122,12 +123,12 @@ def test_wide_tables_are_measured_on_a_random_part_and_say_so(monkeypatch: pytes
     monkeypatch.setattr(distance, "MAX_CLIQUES", 5)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"c{i}": rng.integers(0, 5, 50) for i in range(8)})
-    quality = pipeline.evaluate(frame, frame, frame, target="c3", parts=["marginals"])
+    quality = judge.evaluate(frame, frame, frame, target="c3", parts=["marginals"])
     assert quality.marginals is not None
     three = [d for d in quality.marginals.distances if d.ways == 3]
     assert [(d.marginals, d.possible) for d in three] == [(5, 56), (5, 21)]
     assert "5 of 56 marginals of 3 columns, chosen at random" in as_text(quality)
-    assert quality == pipeline.evaluate(frame, frame, frame, target="c3", parts=["marginals"])
+    assert quality == judge.evaluate(frame, frame, frame, target="c3", parts=["marginals"])
 
 
 def test_missing_and_unknown_values_have_cells_and_quantile_bins_hold_equally_many() -> None:
@@ -314,8 +315,8 @@ def test_a_discriminator_tells_shifted_rows_and_not_real_ones() -> None:
 
 def test_every_part_holds_for_frames_of_any_kind_and_the_same_seed_gives_the_same_facts() -> None:
     frames = [people(120, seed) for seed in (1, 2, 3)]
-    one = pipeline.evaluate(*frames, SCHEMA, seed=4)
-    other = pipeline.evaluate(*(pl.DataFrame(frame.to_dict("list")) for frame in frames), SCHEMA, seed=4)
+    one = judge.evaluate(*frames, SCHEMA, seed=4)
+    other = judge.evaluate(*(pl.DataFrame(frame.to_dict("list")) for frame in frames), SCHEMA, seed=4)
     assert as_data(one) == as_data(other)
     data = json.loads(json.dumps(as_data(one), allow_nan=False))
     assert data["stamp"] == STAMP
@@ -340,7 +341,7 @@ def test_what_lies_outside_the_schema_is_counted_and_no_crash() -> None:
 
 def test_identifiers_are_left_out_and_two_numbers_are_classes() -> None:
     frames = [people(60, seed).assign(id=np.arange(60), paid=people(60, seed)["paid"].eq("yes") * 1) for seed in (1, 2)]
-    quality = pipeline.evaluate(frames[0], frames[0], frames[1], target="paid", protected=["sex"])
+    quality = judge.evaluate(frames[0], frames[0], frames[1], target="paid", protected=["sex"])
     assert quality.fairness is not None
     assert quality.fairness.desired == "0"
     assert quality.leakage is not None
@@ -391,12 +392,12 @@ def test_a_target_of_one_class_is_refused_and_the_other_parts_are_not() -> None:
 
 def test_a_table_of_one_column_or_without_a_target_has_no_learning() -> None:
     frame = pd.DataFrame({"x": ["a", "b"] * 20})
-    quality = pipeline.evaluate(frame, frame, frame, target="x")
+    quality = judge.evaluate(frame, frame, frame, target="x")
     assert (quality.downstream, quality.fairness) == (None, None)
     assert "`x` is the only column: nothing to learn it from" in as_text(quality)
-    assert pipeline.evaluate(frame, frame, frame).notes == ("no target: nothing to learn, no gaps between groups",)
+    assert judge.evaluate(frame, frame, frame).notes == ("no target: nothing to learn, no gaps between groups",)
     few = frame.head(4)
-    assert "nobody trained to tell them apart" in pipeline.evaluate(few, few, few, parts=["discriminator"]).notes[0]
+    assert "nobody trained to tell them apart" in judge.evaluate(few, few, few, parts=["discriminator"]).notes[0]
 
 
 def test_without_the_extra_the_parts_that_learn_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

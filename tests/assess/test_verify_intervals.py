@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console import run
-from cuts import pipeline
 from cuts.assess import bootstrap, render
 from cuts.assess.bootstrap import intervals
 from cuts.assess.verify import Fact, verify
 from cuts.data.conform import conform
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.table import Table
+from cuts.flow import judge
 from cuts.lang.binder import bind
 from cuts.lang.comparisons import compared
 from cuts.lang.parser import parse
@@ -249,7 +249,7 @@ def test_the_real_table_of_a_private_program_is_refused() -> None:
     with pytest.raises(ValueError, match="private"):
         verify(bind(parse(program), SCHEMA), made, real=made)
     with pytest.raises(CutsError, match="reads-private-data"):
-        pipeline.verify(parse(program), SCHEMA, made, real=made)
+        judge.verify(parse(program), SCHEMA, made, real=made)
     (fact,) = facts(bind(parse(program), SCHEMA), made, model={2: [0.5]})
     assert fact.model == 0.5
     assert fact.interval is not None

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from console import run
-from cuts import private
+from cuts.flow import release
 from cuts.model import noisy, store
 from cuts.privacy import adaptive
-from cuts.privacy.ledger_file import LedgerFile, Entry
 from cuts.privacy.ledger import Event
+from cuts.privacy.ledger_file import Entry, LedgerFile
 from cuts.privacy.transcript import load, render
 
 ROWS = 1_737
@@ -620,7 +620,7 @@ def test_what_was_released_is_kept_when_the_fit_fails(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(private, "fit_transcript", failing)
+        patch.setattr(release, "fit_transcript", failing)
         if error is KeyboardInterrupt:
             output, code = fit(folder)
             assert code == 130

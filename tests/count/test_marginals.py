@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save as tensors
 
+from cuts.cli.pages import page
 from cuts.count import marginals
 from cuts.count.marginals import Marginals, load, save
-from cuts.cli.pages import page
 from cuts.text.diagnostic import CutsError
 from cuts.text.render import as_text
 

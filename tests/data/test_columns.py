@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cuts.data.columns import Identifier, Temporal
 from cuts.data.identifiers import make_identifiers, recognise
 from cuts.data.lattice import after, at_least, before
-from cuts.data.temporal import parse_moment, show_moment
 from cuts.data.physical import as_arrow, as_numbers
+from cuts.data.temporal import parse_moment, show_moment
 
 KINDS = st.sampled_from(["date", "time", "timestamp", "duration"])
 UNITS = st.sampled_from([1, 10, 100, 1_000, 1_000_000, None])

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuts.data.bin_contents import join_members, join_pieces
 from cuts.data.binning import fit_codec
 from cuts.data.codec import build_codec, decode, encode
 from cuts.data.columns import Identifier, Integer
 from cuts.data.identifiers import make_identifiers, start_after
 from cuts.data.infer import infer_schema
-from cuts.data.bin_contents import join_members, join_pieces
 from cuts.data.schema import Category, Real, Schema
 from cuts.data.table import Table
 

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from arrow_strategies import arrow_tables, canonical
 from cuts.data.exchange.csv_dialect import Dialect
 from cuts.data.exchange.files import FileForm, blocks, load, save, scan
-from cuts.data.exchange.text_format import format_of
 from cuts.data.exchange.recast import dictionaries_of, recast
 from cuts.data.exchange.streams import whole_or_nothing
+from cuts.data.exchange.text_format import format_of
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
 

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 import torch
 
-from cuts import hiding, sampling, synthesis, trials
 from cuts.assess.effects import Effect
 from cuts.assess.learners import CLASSIFIERS, missing_extra
 from cuts.assess.verify import Verdict, verify
@@ -22,12 +21,15 @@ from cuts.data.conform import check_table, conform
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.effects import hiding, trials
+from cuts.flow.learn import fit_model
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import store
-from cuts.model.independence import loosen
 from cuts.model.group_shares import NEAR, GroupShare, share
+from cuts.model.independence import loosen
 from cuts.model.mixture import Mixture
+from cuts.model.rows import sample_blocks, spec_of
 from cuts.model.store import Model
 from cuts.read import exact
 
@@ -65,7 +67,7 @@ def fit(commands: str, groups: int = 2, bias: float = STRONG, table: Table | Non
     program = parse(f"SYNTHESIZE: people; {commands} END;")
     rows = people(groups=groups, bias=bias) if table is None else table
     known = schema(groups, bias) if table is None else infer_schema(table, "people", "paid")
-    return synthesis.fit_model(program, known, rows_of(rows), config=QUICK)
+    return fit_model(program, known, rows_of(rows), config=QUICK)
 
 
 fitted = cache(fit)
@@ -82,7 +84,7 @@ def by_ridge(commands: str, groups: int = 2, bias: float = STRONG, table: Table 
 
 
 def drawn(model: Model, seed: int = 3) -> Table:
-    return Table(pa.concat_tables([block.arrow for block in sampling.sample_blocks(model, seed=seed)]))
+    return Table(pa.concat_tables([block.arrow for block in sample_blocks(model, seed=seed)]))
 
 
 def effect(measure: str, model: Model, real: Table, panel: tuple[str, ...] = FIRST) -> Effect:
@@ -98,7 +100,7 @@ def measured(measure: str, model: Model, real: Table | None = None) -> float:
 
 
 def verdicts(model: Model, real: Table) -> tuple[Verdict, ...]:
-    return verify(sampling.spec_of(model), drawn(model), real=real, interval=False, panel=FIRST)
+    return verify(spec_of(model), drawn(model), real=real, interval=False, panel=FIRST)
 
 
 def present(knob: GroupShare, table: Table, known: Schema) -> float:
@@ -107,8 +109,8 @@ def present(knob: GroupShare, table: Table, known: Schema) -> float:
 
 
 def assert_knobs_are_held(model: Model, table: Table) -> None:
-    assert model.facts.knobs
-    for knob in model.facts.knobs:
+    assert model.facts.group_shares
+    for knob in model.facts.group_shares:
         assert present(knob, table, model.codec.schema) == pytest.approx(knob.value, abs=NEAR + 1e-9)
 
 
@@ -119,7 +121,7 @@ def test_the_source_is_biased_and_so_are_classifiers_of_a_free_table() -> None:
     free = fitted("")
     assert measured(PARITY, free) > 0.3
     assert measured("EQUALIZED_ODDS(protected=sex, target=paid)", free) > 0.15
-    assert free.facts.knobs == ()
+    assert free.facts.group_shares == ()
 
 
 def test_demographic_parity_falls_by_more_than_half_on_fresh_rows() -> None:
@@ -137,7 +139,7 @@ def test_gaps_among_the_deserving_fall_on_fresh_rows(name: str) -> None:
     measure = f"{name}(protected=sex, target=paid)"
     model = fitted(f"MINIMIZE: {measure} WITH budget=20%;")
     assert measured(measure, model) < 0.6 * measured(measure, fitted(""))
-    whole = [knob for knob in model.facts.knobs if knob.group is None]
+    whole = [knob for knob in model.facts.group_shares if knob.group is None]
     assert len(whole) == (1 if name == "EQUALIZED_ODDS" else 0)  # two rates need a second knob
     assert_knobs_are_held(model, drawn(model))
 
@@ -146,14 +148,18 @@ def test_all_of_three_groups_come_nearer() -> None:
     model = fitted(f"MINIMIZE: {PARITY} WITH budget=20%;", groups=3)
     before, after = (measured(PARITY, each, fresh(groups=3)) for each in (fitted("", groups=3), model))
     assert after < 0.5 * before
-    assert {knob.group for knob in model.facts.knobs} == {"f", "x"}  # all but the largest
+    assert {knob.group for knob in model.facts.group_shares} == {"f", "x"}  # all but the largest
     assert_knobs_are_held(model, drawn(model))
 
 
 def test_several_protected_columns_are_turned_together() -> None:
     measure = "DEMOGRAPHIC_PARITY(protected=[sex, town], target=paid)"
     model = by_ridge(f"MINIMIZE: {measure} WITH budget=20%;")
-    assert {(knob.column, knob.group) for knob in model.facts.knobs} == {("sex", "f"), ("town", "s"), ("town", "w")}
+    assert {(knob.column, knob.group) for knob in model.facts.group_shares} == {
+        ("sex", "f"),
+        ("town", "s"),
+        ("town", "w"),
+    }
     assert_knobs_are_held(model, drawn(model))
     for each in (measure, PARITY, "DEMOGRAPHIC_PARITY(protected=town, target=paid)"):
         assert measured(each, model) < 0.75 * measured(each, fitted(""))
@@ -162,14 +168,14 @@ def test_several_protected_columns_are_turned_together() -> None:
 def test_two_commands_about_one_column_share_its_knob() -> None:
     odd = "EQUALITY_OF_OPPORTUNITY(protected=sex, target=paid)"
     model = by_ridge(f"MINIMIZE: {PARITY} WITH budget=20%; ENFORCE: {odd} <= 0.9;")
-    assert len(model.facts.knobs) == 1
+    assert len(model.facts.group_shares) == 1
     assert len(model.facts.trade_offs) == 2
 
 
 def test_another_desired_outcome_is_another_knob() -> None:
     measure = "DEMOGRAPHIC_PARITY(protected=sex, target=paid, desired_outcome=no)"
     model = by_ridge(f"MINIMIZE: {measure} WITH budget=20%;")
-    (knob,) = model.facts.knobs
+    (knob,) = model.facts.group_shares
     assert knob.desired == "no"
     assert measured(measure, model) == pytest.approx(measured(PARITY, model))  # of two outcomes the gaps are the same
     assert measured(PARITY, model) < 0.5 * measured(PARITY, fitted(""))
@@ -202,7 +208,7 @@ def test_a_bound_is_met_beside_a_row_rule_and_a_mean() -> None:
 def test_a_bound_that_holds_by_far_changes_nothing() -> None:
     model = fitted(f"ENFORCE: {PARITY} <= 0.8;", bias=WEAK)
     free = fitted("", bias=WEAK)
-    assert model.facts.knobs == ()
+    assert model.facts.group_shares == ()
     assert drawn(model).arrow.equals(drawn(free).arrow)
     (curve,) = model.facts.trade_offs
     assert (curve.trials, curve.chosen) == ((), curve.start.value)
@@ -210,7 +216,7 @@ def test_a_bound_that_holds_by_far_changes_nothing() -> None:
 
 
 def test_a_bound_that_holds_changes_nothing() -> None:
-    assert by_ridge(f"ENFORCE: {PARITY} <= 0.7;").facts.knobs == ()
+    assert by_ridge(f"ENFORCE: {PARITY} <= 0.7;").facts.group_shares == ()
 
 
 def test_a_gap_that_is_to_have_a_value_has_it() -> None:
@@ -224,7 +230,7 @@ def test_a_gap_that_is_to_have_a_value_has_it() -> None:
 
 def test_a_tiny_budget_moves_less() -> None:
     free, little, much = (fitted(text) for text in ("", *(f"MINIMIZE: {PARITY} WITH budget={b}%;" for b in (1, 20))))
-    (near,), (far,) = little.facts.knobs, much.facts.knobs
+    (near,), (far,) = little.facts.group_shares, much.facts.group_shares
     start = present(far, drawn(free), schema())
     assert start < near.value < far.value
     assert near.value - start < 0.4 * (far.value - start)
@@ -246,7 +252,7 @@ def test_a_file_keeps_the_knobs_and_its_draws_have_them(tmp_path: Path) -> None:
     model = fitted(f"MINIMIZE: {PARITY} WITH budget=20%;")
     store.save(model, tmp_path / "m.synth")
     read = store.load(tmp_path / "m.synth")
-    assert read.facts.knobs == model.facts.knobs
+    assert read.facts.group_shares == model.facts.group_shares
     assert read.facts.trade_offs == model.facts.trade_offs
     for seed in (3, 4):
         assert_knobs_are_held(read, drawn(read, seed))
@@ -256,8 +262,10 @@ def test_a_file_keeps_the_knobs_and_its_draws_have_them(tmp_path: Path) -> None:
 def test_without_its_knobs_a_draw_has_them_only_about() -> None:
     """What makes a table have the differences exactly is the choice of its rows."""
     model = fitted(f"MINIMIZE: {PARITY} WITH budget=20%;")
-    bare = replace(model, facts=replace(model.facts, knobs=()))
-    off = [abs(present(k, drawn(bare, seed), schema()) - k.value) for k in model.facts.knobs for seed in (3, 4, 5)]
+    bare = replace(model, facts=replace(model.facts, group_shares=()))
+    off = [
+        abs(present(k, drawn(bare, seed), schema()) - k.value) for k in model.facts.group_shares for seed in (3, 4, 5)
+    ]
     assert 0.0005 < max(off) < 0.1
 
 
@@ -277,7 +285,7 @@ def test_the_classifier_in_closed_form_steers_too() -> None:
     assert_knobs_are_held(model, drawn(model))
     assert measured(PARITY, model) < 0.5 * measured(PARITY, fitted(""))
     again = by_ridge(f"MINIMIZE: {PARITY} WITH budget=20%;")
-    assert again.facts.knobs == model.facts.knobs  # and the same way every time
+    assert again.facts.group_shares == model.facts.group_shares  # and the same way every time
 
 
 def test_rows_without_a_label_do_not_disturb() -> None:
@@ -309,7 +317,7 @@ def test_a_hidden_column_is_a_coin_to_every_learner_and_the_label_is_told_as_bef
     assert still.counted.value > useful.counted.value - 0.02
     (curve,) = model.facts.trade_offs
     assert curve.chosen < curve.start.value
-    assert model.facts.knobs == ()
+    assert model.facts.group_shares == ()
 
 
 def test_what_a_row_rule_tells_of_a_column_stays_told() -> None:

@@ -9,17 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cuts import sampling, synthesis
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
 from cuts.count.sources import rows_of
 from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
+from cuts.flow.learn import fit_model
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import draw, store
 from cuts.model.calibrate import MAX_TAKEN, Calibration
+from cuts.model.rows import calibrated, sample_blocks, spec_of
 from cuts.model.store import Model
 from cuts.vocab.names import statistics
 
@@ -56,7 +57,7 @@ SCHEMA = infer_schema(people(), "people", "paid")
 @cache
 def fitted(commands: str, draw: int | None = ROWS) -> Model:
     program = parse(f"SYNTHESIZE: people; {commands} END;")
-    return synthesis.fit_model(program, SCHEMA, rows_of(people()), config=QUICK, draw=draw)
+    return fit_model(program, SCHEMA, rows_of(people()), config=QUICK, draw=draw)
 
 
 def drawn(
@@ -64,12 +65,12 @@ def drawn(
 ) -> tuple[Table, list[Calibration]]:
     """A table of the model, and how its rows were chosen, if they were."""
     told: list[Calibration] = []
-    blocks = sampling.sample_blocks(model, rows, where=where, seed=seed, workers=workers, chosen=told.append)
+    blocks = sample_blocks(model, rows, where=where, seed=seed, workers=workers, chosen=told.append)
     return Table(pa.concat_tables([block.arrow for block in blocks])), told
 
 
 def verdicts(model: Model, made: Table) -> tuple[Verdict, ...]:
-    return verify(sampling.spec_of(model), made, interval=False)
+    return verify(spec_of(model), made, interval=False)
 
 
 PROGRAMS = {
@@ -118,8 +119,8 @@ def test_these_programs_cover_every_statistic() -> None:
 @pytest.mark.parametrize("name", ["means", "shares", "rules, repair", "information"])
 def test_the_model_itself_has_the_numbers(name: str) -> None:
     model = fitted(PROGRAMS[name])
-    spec = sampling.spec_of(model)
-    assert [goal.number for goal in model.facts.goals] == [c.origin.number for c in sampling.calibrated(spec)]
+    spec = spec_of(model)
+    assert [goal.number for goal in model.facts.goals] == [c.origin.number for c in calibrated(spec)]
     asked = {verdict.number: verdict.facts for verdict in verify(spec, people(), interval=False)}
     for goal in model.facts.goals:
         facts = asked[goal.number]
@@ -197,7 +198,7 @@ def test_what_cannot_be_met_is_drawn_all_the_same_and_told() -> None:
 
 def test_a_command_with_a_weight_of_its_own_is_left_to_it() -> None:
     model = fitted("ENFORCE: STATISTICAL: PARAM 0.00001: E[age] == 30;")
-    assert sampling.calibrated(sampling.spec_of(model)) == ()
+    assert calibrated(spec_of(model)) == ()
     (goal,) = model.facts.goals
     assert goal.method == "penalty"
     assert 30 < goal.after[0] < goal.before[0] - 0.5

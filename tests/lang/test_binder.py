@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from cuts.data.conform import conform
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.table import Table
+from cuts.flow.inputs import check
 from cuts.lang.binder import bind, bind_all, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.spec import (
     And,
+    Distribution,
     InSet,
     Linear,
     LinearCompare,
@@ -28,13 +30,11 @@ from cuts.lang.spec import (
     Privacy,
     Relation,
     RowRule,
-    Distribution,
     TableAim,
     TableGoal,
 )
 from cuts.logic.core import build_grid, encode_variables
 from cuts.logic.diagram import compile_rules, contains
-from cuts.flow.inputs import check
 from cuts.read import exact
 from cuts.text.diagnostic import CutsError
 

@@ -17,6 +17,7 @@ from cuts.lang.spec import (
     Apply,
     ColumnValue,
     Const,
+    Distribution,
     Goal,
     InSet,
     Linear,
@@ -26,7 +27,6 @@ from cuts.lang.spec import (
     Origin,
     Quantity,
     Relation,
-    Distribution,
     Statistic,
     TableGoal,
 )

@@ -11,8 +11,8 @@ import torch
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
-from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin
 from cuts.effects.trained import Reference, Way, effect_term, find_reference, measured
+from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin
 from cuts.model.finetune import finetune
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture

@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cuts import sampling
 from cuts.config import Config, Drawing
 from cuts.data.codec import Codec, Codes, build_codec
 from cuts.data.schema import Category, Identifier, Integer, Schema
@@ -22,9 +21,11 @@ from cuts.logic.core import find_cuts, grid_on
 from cuts.logic.diagram import Diagram, compile_rules, contains
 from cuts.model import draw as drawing_module
 from cuts.model.draw import Supply, chunks, complete, draw, supply
+from cuts.model.facts import Facts
 from cuts.model.mixture import Mixture
 from cuts.model.picking import choose, picker, spaced_points
-from cuts.model.store import Facts, Model
+from cuts.model.rows import sample_blocks
+from cuts.model.store import Model
 from strategies import predicates, schemas
 
 DRAWINGS: tuple[Drawing, ...] = get_args(Drawing)
@@ -277,13 +278,13 @@ def test_any_number_of_workers_makes_the_same_rows(
     model = a_model(drawing)
     made = []
     for workers in (1, 2, 4):
-        blocks = list(sampling.sample_blocks(model, rows, seed=9, workers=workers))
+        blocks = list(sample_blocks(model, rows, seed=9, workers=workers))
         assert sum(block.rows for block in blocks) == rows
         made.append([row for block in blocks for row in block.arrow.to_pylist()])
     assert made[0] == made[1] == made[2]
     assert len({row["id"] for row in made[0]}) == rows
     assert all(row["b"] == "v" for row in made[0] if row["a"] == "x")
-    other = [row for block in sampling.sample_blocks(model, rows, seed=10) for row in block.arrow.to_pylist()]
+    other = [row for block in sample_blocks(model, rows, seed=10) for row in block.arrow.to_pylist()]
     assert rows == 1 or other != made[0]
 
 

@@ -19,7 +19,7 @@ from cuts.data.schema import Category, Integer, Schema
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import TableGoal
-from cuts.lang.targets import AnyTarget, AllTargets, Targets, leaves, violation, wanted
+from cuts.lang.targets import AllTargets, AnyTarget, Targets, leaves, violation, wanted
 from cuts.model.cells import Statistics
 from cuts.model.controller import FADING, FAR, Controller
 from cuts.model.finetune import PRECISION, Finetuned, finetune, own_marginals, want_term

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from cuts.config import Config
 from cuts.count.marginals import Clique, Marginals
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
-from cuts.model.fit import WARM_UP, Fitted, Progress, Schedule, fit
+from cuts.model.fit import WARM_UP, Fitted, Schedule, fit
 from cuts.model.mixture import marginal
+from cuts.progress import FitStep
 
 Codes = dict[str, NDArray[np.int64]]
 
@@ -65,7 +66,7 @@ SMALL = Config(components=40, steps=150)
 
 @pytest.mark.parametrize("label", [None, "c", "d"])  # none, one of two values, one of more than are looked at in a step
 def test_the_tables_of_a_small_mixture_are_recovered(label: str | None) -> None:
-    told: list[Progress] = []
+    told: list[FitStep] = []
     fitted = fit(counted(CODES, SIZES), label, SMALL, seed=0, seen=told.append)
     assert_sound(fitted, SIZES)
     assert told[-1].error < 0.5 * told[0].error
@@ -115,7 +116,7 @@ def test_a_wide_table_is_looked_at_some_columns_at_a_time() -> None:
     sizes = {f"c{i}": 20 for i in range(40)}
     codes = rows_of_a_mixture(sizes, 400, 3)
     cliques = tuple(combinations(sizes, 2))
-    told: list[Progress] = []
+    told: list[FitStep] = []
     fitted = fit(counted(codes, sizes, cliques), None, Config(components=20, steps=50), seed=0, seen=told.append)
     assert_sound(fitted, sizes)
     assert told[-1].error < told[0].error

@@ -18,7 +18,7 @@ from cuts.config import Config
 from cuts.count.marginals import Clique
 from cuts.data.codec import build_codec
 from cuts.data.schema import Category, Schema
-from cuts.model.fit import Fitted, Progress
+from cuts.model.fit import Fitted
 from cuts.model.mixture import Mixture, marginal
 from cuts.model.noisy import (
     NoisyLearner,
@@ -33,6 +33,7 @@ from cuts.model.noisy import (
 from cuts.privacy.ledger import ReleaseLedger, Terms
 from cuts.privacy.query import Owners, Query, fine
 from cuts.privacy.transcript import Measurement, Transcript, count_estimate
+from cuts.progress import FitStep
 
 SIZES = {"a": 4, "b": 3, "c": 2}
 ROWS = 10_000
@@ -63,7 +64,9 @@ def measured(
 
 def transcript(measurements: Sequence[Measurement], sizes: Mapping[str, int] = SIZES) -> Transcript:
     columns = tuple(Category(name, tuple(map(str, range(size)))) for name, size in sizes.items())
-    return Transcript(build_codec(Schema("t", columns), {}), ReleaseLedger(Terms(1.0, 1e-9), Fraction(1)), tuple(measurements))
+    return Transcript(
+        build_codec(Schema("t", columns), {}), ReleaseLedger(Terms(1.0, 1e-9), Fraction(1)), tuple(measurements)
+    )
 
 
 def singles(counts: NDArray[np.int64], sigma: float = 1e-3) -> list[Measurement]:
@@ -205,7 +208,7 @@ def test_about_one_is_left_where_only_noise_is() -> None:
 @pytest.mark.parametrize("label", [None, "c"])
 def test_exact_tables_are_recovered(label: str | None) -> None:
     counts = joint()
-    told: list[Progress] = []
+    told: list[FitStep] = []
     found = fit_noisy(
         transcript([*singles(counts), measured(("a", "b", "c"), counts)]), label, SMALL, seed=0, seen=told.append
     )

@@ -20,15 +20,15 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cuts.cli.pages import page
 from cuts.config import Config
 from cuts.data.binning import fit_codec
 from cuts.data.codec_file import codec_data
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
+from cuts.model.facts import Facts, RuleFacts
 from cuts.model.mixture import Mixture
-from cuts.effects.rules import RuleFacts
-from cuts.model.store import Facts, Model, load, save
-from cuts.cli.pages import page
+from cuts.model.store import Model, load, save
 from cuts.text.diagnostic import CutsError
 
 ROWS = Table(

@@ -27,7 +27,6 @@ from cuts.privacy.adaptive import (
     ROUNDS,
     SELECTION,
     TELLING,
-    Round,
     gaussian_scale,
     gumbel_scale,
     release,
@@ -38,6 +37,7 @@ from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.query import Query, fine, grouped
 from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estimate, render
 from cuts.privacy.workload import column_weights, make_workload
+from cuts.progress import Round
 from privacy.people import (
     MIXED,
     PEOPLE,

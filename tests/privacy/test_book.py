@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.adaptive import release
-from cuts.privacy.ledger_file import LedgerFile, Entry, default_ledger_file
 from cuts.privacy.core import Core
 from cuts.privacy.ledger import Event, ReleaseLedger
+from cuts.privacy.ledger_file import Entry, LedgerFile, default_ledger_file
 from cuts.privacy.query import fine
 from cuts.privacy.secret import Secret
 from cuts.text.diagnostic import PRIVACY, CutsError

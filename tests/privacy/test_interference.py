@@ -19,19 +19,19 @@ from numpy.testing import assert_array_equal
 import cuts
 from cuts.config import Config
 from cuts.data.codec import Codes, decode
+from cuts.flow.release import Account, Made, fit_private, fit_transcript
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.noisy import Guess, NoisyLearner, fit_noisy
-from cuts.privacy.adaptive import Round, release
-from cuts.privacy.ledger_file import LedgerFile
+from cuts.model.rows import sample_blocks
+from cuts.privacy.adaptive import release
 from cuts.privacy.curator import Curator
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.query import Owners
 from cuts.privacy.reading import PrivateFrame, cells_of
 from cuts.privacy.secret import Secret, reveal
 from cuts.privacy.transcript import Measurement, Replay, Transcript, render, transcript_from
-from cuts.flow.release import Account, Made, fit_private, fit_transcript
-from cuts.model.rows import sample_blocks
-from cuts.effects import Watch
+from cuts.progress import Observer, Round
 from privacy.checks import check_blind
 from privacy.people import (
     MIXED,
@@ -108,10 +108,10 @@ def test_two_releases_of_the_same_rows_are_different() -> None:
 def fitted(folder: Path) -> tuple[Made, list[object]]:
     """A private model of some rows, and all that was said on the way."""
     said: list[object] = []
-    watch = Watch(said.append, said.append, said.append, said.append)
+    observer = Observer(said.append, said.append, said.append, said.append)
     rows = cells_of(decode(draw_people(300, 4, MIXED), MIXED, seed=0).arrow)
     account = Account(LedgerFile(folder / "ledger.jsonl"), "mixed")
-    return fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL, seed=7, watch=watch), said
+    return fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL, seed=7, observer=observer), said
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +161,8 @@ def test_what_is_said_on_the_way_follows_from_the_transcript(folder: Path) -> No
     assert told == measured[len(measured) - len(told) :]
     assert not any(isinstance(each, int) for each in said)  # a number of rows
     again: list[object] = []
-    watch = Watch(again.append, again.append, again.append, again.append)
-    fit_transcript(PROGRAM, transcript, config=SMALL, seed=7, watch=watch)
+    observer = Observer(again.append, again.append, again.append, again.append)
+    fit_transcript(PROGRAM, transcript, config=SMALL, seed=7, observer=observer)
     assert said[-len(again) :] == again
     assert all(isinstance(each, Round | str) for each in said[: -len(again)])
 

@@ -19,8 +19,8 @@ from cuts.data.codec_file import fingerprint
 from cuts.privacy.adaptive import release
 from cuts.privacy.curator import Candidate
 from cuts.privacy.ledger import Event, History, ReleaseLedger, Terms
-from cuts.privacy.release_json import event_data, event_from, ledger_data, ledger_from
 from cuts.privacy.query import Query, fine
+from cuts.privacy.release_json import event_data, event_from, ledger_data, ledger_from
 from cuts.privacy.transcript import (
     Choice,
     Measurement,

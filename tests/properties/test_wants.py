@@ -17,7 +17,7 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import Spec, Statistic, TableGoal, statistics_of
-from cuts.lang.targets import AnyTarget, AllTargets, Target, Targets, leaves, single, violation, wanted
+from cuts.lang.targets import AllTargets, AnyTarget, Target, Targets, leaves, single, violation, wanted
 from cuts.read import exact
 
 SCHEMA = Schema(

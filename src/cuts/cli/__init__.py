@@ -13,7 +13,6 @@ from typing import Annotated
 import typer
 
 from cuts import __version__
-from cuts import pipeline as pipeline  # the steps behind the commands, for who replaces one
 from cuts.cli import evaluate, ledger, program, synthesis, tables, tune
 from cuts.cli.shared import print_json, wants_json
 from cuts.text import render as diagnostics

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cuts import datasets, pipeline
+from cuts import datasets
 from cuts.assess import render_quality
 from cuts.assess.request import PARTS, Part, unknown_column
 from cuts.cli.options import DelimiterOption, EncodingOption, Format, FormatOption, QuoteOption, SchemaOption
@@ -17,6 +17,7 @@ from cuts.cli.shared import print_json, say
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
+from cuts.flow import inputs, judge
 from cuts.text.diagnostic import CutsError
 
 
@@ -64,10 +65,10 @@ def evaluate(
     """
     chosen = _parts(parts)
     ours, real, unseen = (
-        pipeline.open_table(where, delimiter=delimiter, quote=quote, encoding=encoding)
+        inputs.open_table(where, delimiter=delimiter, quote=quote, encoding=encoding)
         for where in (synthetic, train, test)
     )
-    quality = pipeline.evaluate(
+    quality = judge.evaluate(
         ours,
         real,
         unseen,
@@ -104,7 +105,7 @@ def _schema(path: Path | None, where: str, train: Table, target: str | None, dro
         return _without(read_schema(path), {*drop, *ids})
     if embedded is not None and not Path(where).exists():
         return _without(datasets.load_schema(embedded), {*drop, *ids})
-    return pipeline.infer_for_target(train, Path(where).name.split(".")[0], target, drop=drop, ids=ids)
+    return inputs.infer_for_target(train, Path(where).name.split(".")[0], target, drop=drop, ids=ids)
 
 
 def _without(schema: Schema, names: set[str]) -> Schema:

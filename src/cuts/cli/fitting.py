@@ -10,14 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
-from cuts import pipeline
-from cuts.cli.progress import watching
+from cuts.cli.progress import show_progress
 from cuts.cli.shared import say, stoppable
 from cuts.config import Config
 from cuts.count.sources import FileRows, spread_sample
 from cuts.data.exchange.files import FileForm
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.flow import checks, inputs
+from cuts.flow.learn import fit_model
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Spec
@@ -87,8 +88,8 @@ class Fitted:
 
 def fit_asked(asked: Asked) -> Fitted:
     """The model of a program, once it has no errors; its warnings are said."""
-    program = pipeline.read_program(asked.program)
-    private, release = pipeline.private_command(program) is not None, asked.release
+    program = inputs.read_program(asked.program)
+    private, release = checks.private_command(program) is not None, asked.release
     told = {"--ledger": release.ledger, "--data-id": release.data_id, "--max-epsilon": release.max_epsilon}
     useless = [name for name, value in told.items() if value is not None]
     if useless and (release.transcript is not None or not private):
@@ -101,7 +102,7 @@ def fit_asked(asked: Asked) -> Fitted:
 
 def check_program(program: Program, schema: Schema, values: Mapping[str, str | float], *, quiet: bool) -> None:
     """Raise if a program has errors, and say its warnings."""
-    found = pipeline.check(program, schema, values=values)
+    found = checks.check(program, schema, values=values)
     if found.spec is None or has_errors(found.diagnostics):
         raise CutsError(found.diagnostics, program.source)
     if found.diagnostics and not quiet:
@@ -130,14 +131,14 @@ def read_transcript(path: Path) -> Transcript:
 
 
 def _fit(program: Program, asked: Asked) -> Fitted:
-    from cuts import synthesis
+    from cuts.flow import inputs
 
-    rows = pipeline.find_rows(program, asked.data, **asdict(asked.dialect))
+    rows = inputs.find_rows(program, asked.data, **asdict(asked.dialect))
     check_apart(asked.written, (asked.program, asked.schema, rows.path if isinstance(rows, FileRows) else None))
-    schema = pipeline.schema_of(program, rows, schema=asked.schema, label=asked.label)
+    schema = inputs.schema_of(program, rows, schema=asked.schema, label=asked.label)
     check_program(program, schema, asked.values, quiet=asked.quiet)
-    with stoppable("the fit was finished", _FASTER), watching(asked.quiet) as watch:
-        model = synthesis.fit_model(
+    with stoppable("the fit was finished", _FASTER), show_progress(asked.quiet) as observer:
+        model = fit_model(
             program,
             schema,
             rows,
@@ -145,29 +146,30 @@ def _fit(program: Program, asked: Asked) -> Fitted:
             seed=asked.seed,
             values=asked.values,
             draw=asked.draw,
-            watch=watch,
+            observer=observer,
         )
     return Fitted(model, _spec(program, model, asked), rows.form, spread_sample(rows))
 
 
 def _fit_private(program: Program, asked: Asked) -> Fitted:
-    from cuts import private
+    from cuts.flow import inputs
+    from cuts.flow import release as releases
 
-    rows = pipeline.find_private_rows(program, asked.data, **asdict(asked.dialect))
+    rows = inputs.find_private_rows(program, asked.data, **asdict(asked.dialect))
     check_apart(asked.written, (asked.program, asked.schema, rows.path if isinstance(rows, PrivateFile) else None))
-    schema = pipeline.schema_of(program, None, schema=asked.schema, label=asked.label)
+    schema = inputs.schema_of(program, None, schema=asked.schema, label=asked.label)
     release = asked.release
     book = default_ledger_file() if release.ledger is None else LedgerFile(release.ledger)
-    account = private.Account(book, release.data_id or schema.name, release.max_epsilon)
+    account = releases.Account(book, release.data_id or schema.name, release.max_epsilon)
     if schema.provenance != "inferred":  # else its names and values are known once they were found
         check_program(program, schema, asked.values, quiet=asked.quiet)
     options: dict[str, Any] = {"config": asked.config, "seed": asked.seed, "values": asked.values}
-    with stoppable("the rows were measured", _SPENT), watching(asked.quiet) as watch:
-        transcript = private.measure(program, schema, rows, account, **options, watch=watch)
+    with stoppable("the rows were measured", _SPENT), show_progress(asked.quiet) as observer:
+        transcript = releases.measure(program, schema, rows, account, **options, observer=observer)
     if not asked.quiet:
         say(_told(account.data, book))
-    with _kept(transcript, asked), stoppable("the fit was finished", _KEPT), watching(asked.quiet) as watch:
-        made = private.fit_transcript(program, transcript, **options, draw=asked.draw, watch=watch)
+    with _kept(transcript, asked), stoppable("the fit was finished", _KEPT), show_progress(asked.quiet) as observer:
+        made = releases.fit_transcript(program, transcript, **options, draw=asked.draw, observer=observer)
     return Fitted(made.model, _spec(program, made.model, asked), reference=made.reference)
 
 
@@ -188,7 +190,8 @@ def _kept(transcript: Transcript, asked: Asked) -> Iterator[None]:
 
 
 def _from_transcript(program: Program, asked: Asked) -> Fitted:
-    from cuts import private
+
+    from cuts.flow import release as releases
 
     assert asked.release.transcript is not None
     check_apart(asked.written, (asked.program, asked.release.transcript))
@@ -196,8 +199,8 @@ def _from_transcript(program: Program, asked: Asked) -> Fitted:
     transcript = read_transcript(asked.release.transcript)
     check_program(program, transcript.codec.schema, asked.values, quiet=asked.quiet)
     options: dict[str, Any] = {"config": asked.config, "seed": asked.seed, "values": asked.values}
-    with stoppable("the fit was finished", _FASTER), watching(asked.quiet) as watch:
-        made = private.fit_transcript(program, transcript, **options, draw=asked.draw, watch=watch)
+    with stoppable("the fit was finished", _FASTER), show_progress(asked.quiet) as observer:
+        made = releases.fit_transcript(program, transcript, **options, draw=asked.draw, observer=observer)
     return Fitted(made.model, _spec(program, made.model, asked), reference=made.reference)
 
 

@@ -14,8 +14,8 @@ from cuts.cli.shared import print_json
 from cuts.data.schema import fingerprint
 from cuts.lang.printer import short
 from cuts.privacy.accountant import epsilon_of
-from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
 from cuts.privacy.ledger import Event, ReleaseLedger
+from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
 from cuts.privacy.release_json import ledger_data
 from cuts.privacy.transcript import Transcript, promise, render
 from cuts.text.columns import align

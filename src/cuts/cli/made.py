@@ -17,7 +17,7 @@ from cuts.text.files import write_text
 
 if TYPE_CHECKING:
     from cuts.model.calibrate import Calibration
-    from cuts.effects.statistics import TradeOff
+    from cuts.model.facts import TradeOff
     from cuts.model.store import Model
 
 

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cuts import pages, pipeline, plan
+from cuts import plan
 from cuts.assess import render as verdicts
 from cuts.assess.verify import holds
+from cuts.cli import pages
 from cuts.cli.options import (
     DataOption,
     DelimiterOption,
@@ -23,6 +24,7 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import checked, counts, print_json, say, values
+from cuts.flow import checks, inputs, judge
 from cuts.lang.parser import parse_source
 from cuts.lang.printer import render
 from cuts.text import render as diagnostics
@@ -136,13 +138,13 @@ def verify(
 
     Example: cuts verify fair.cuts synthetic.csv
     """
-    parsed = pipeline.read_program(program)
+    parsed = inputs.read_program(program)
     if real is not None:
-        pipeline.check_shows_real(parsed)  # before it is opened
-    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
-    beside = None if real is None else pipeline.open_table(real, delimiter=delimiter, quote=quote, encoding=encoding)
-    known = pipeline.find_schema(parsed, schema=schema, table=rows)
-    outcome = pipeline.verify(parsed, known, rows, values=values(set_), real=beside)
+        checks.check_shows_real(parsed)  # before it is opened
+    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    beside = None if real is None else inputs.open_table(real, delimiter=delimiter, quote=quote, encoding=encoding)
+    known = inputs.find_schema(parsed, schema=schema, table=rows)
+    outcome = judge.verify(parsed, known, rows, values=values(set_), real=beside)
     if format is Format.json:
         print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})
     else:
@@ -150,7 +152,7 @@ def verify(
     raise typer.Exit(0 if holds(outcome) else 1)
 
 
-def _summary(found: pipeline.Checked) -> str:
+def _summary(found: checks.Checked) -> str:
     if found.exit_code:
         return f"not ok: {counts(found.diagnostics)}"
     summary = f"ok: {counted(len(found.program.commands), 'command')}, {counts(found.diagnostics)}"

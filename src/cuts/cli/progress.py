@@ -6,27 +6,21 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cuts.cli.shared import say
-
-if TYPE_CHECKING:
-    from cuts.privacy.adaptive import Round
-    from cuts.effects import Watch
+from cuts.progress import FitStep, Observer, Round
 
 LINE_EVERY = 5.0  # seconds between two lines
 
 
 @contextmanager
-def watching(quiet: bool) -> Iterator[Watch]:
+def show_progress(quiet: bool) -> Iterator[Observer]:
     """Who the steps of a fit tell how they go."""
-    from cuts.effects import Watch
-
     if quiet:
-        yield Watch()
+        yield Observer()
     elif sys.stderr.isatty():
         with Progress(
             TextColumn("{task.description}"),
@@ -41,10 +35,7 @@ def watching(quiet: bool) -> Iterator[Watch]:
         yield _lines()
 
 
-def _bar(bar: Progress) -> Watch:
-    from cuts.model.fit import Progress as Fitting
-    from cuts.effects import Watch
-
+def _bar(bar: Progress) -> Observer:
     task = bar.add_task("", total=None, note="")
 
     def stage(text: str) -> None:
@@ -55,20 +46,17 @@ def _bar(bar: Progress) -> Watch:
     def counted(rows: int) -> None:
         bar.update(task, note=f"{rows:,} rows")
 
-    def fitted(progress: Fitting) -> None:
+    def fitted(progress: FitStep) -> None:
         note = f"error {progress.error:.4f}"
         bar.update(task, completed=progress.step, total=progress.steps, note=note)
 
     def measured(last: Round) -> None:
         bar.update(task, completed=last.spent, total=1.0, note=f"round {last.number}")
 
-    return Watch(stage, counted, fitted, measured)
+    return Observer(stage, counted, fitted, measured)
 
 
-def _lines() -> Watch:
-    from cuts.model.fit import Progress as Fitting
-    from cuts.effects import Watch
-
+def _lines() -> Observer:
     last = monotonic()
     first: tuple[float, int] | None = None  # when the fit was first heard of, and its step
 
@@ -88,7 +76,7 @@ def _lines() -> Watch:
         if is_time():
             say(f"  {rows:,} rows")
 
-    def fitted(progress: Fitting) -> None:
+    def fitted(progress: FitStep) -> None:
         nonlocal first
         began, step = first = first or (monotonic(), progress.step)
         if progress.step > step and is_time():
@@ -99,4 +87,4 @@ def _lines() -> Watch:
         if is_time():
             say(f"  round {last.number}: {100 * last.spent:.0f} % of the privacy budget spent")
 
-    return Watch(stage, counted, fitted, measured)
+    return Observer(stage, counted, fitted, measured)

@@ -10,22 +10,22 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cuts import pipeline
+from cuts.flow import checks, inputs
 from cuts.lang.syntax import Program
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, usage_error
 
 
-def checked(path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]) -> pipeline.Checked:
+def checked(path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]) -> checks.Checked:
     """What checking finds, syntax errors and unknown data included."""
     try:
-        program = pipeline.read_program(path)
-        table = pipeline.open_table(data) if data is not None else None
-        known = pipeline.find_schema(program, schema=schema, table=table)
+        program = inputs.read_program(path)
+        table = inputs.open_table(data) if data is not None else None
+        known = inputs.find_schema(program, schema=schema, table=table)
     except CutsError as error:
         if error.source is None:  # not about the program's text: a file that cannot be read
             raise
-        return pipeline.Checked(Program("", (), error.source), None, error.diagnostics)
-    return pipeline.check(program, known, table=table, values=values)
+        return checks.Checked(Program("", (), error.source), None, error.diagnostics)
+    return checks.check(program, known, table=table, values=values)
 
 
 def counts(found: Sequence[Diagnostic]) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pyarrow as pa
 import typer
 
-from cuts import pipeline
 from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import holds, verify
 from cuts.cli import options
@@ -21,6 +20,8 @@ from cuts.config import Config, read_config
 from cuts.data.exchange.files import save_blocks
 from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
+from cuts.flow import inputs
+from cuts.model.rows import complete_rows, sample_blocks
 from cuts.text.diagnostic import counted, usage_error
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
@@ -82,7 +83,6 @@ def run(
 
     Example: cuts run fair.cuts -n 10000 -o synthetic.csv
     """
-    from cuts import sampling
 
     target = output or Path(f"{program.stem}_synthetic.csv")
     check_writable(target)
@@ -106,7 +106,7 @@ def run(
     kept: list[pa.Table] = []
     chosen: list[Calibration] = []
     with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
-        blocks = _keeping(sampling.sample_blocks(model, rows, seed=seed, chosen=chosen.append), kept)
+        blocks = _keeping(sample_blocks(model, rows, seed=seed, chosen=chosen.append), kept)
         written = save_blocks(blocks, target, fitted.form)
     table = Table(pa.concat_tables(kept))
     with stoppable("the verdicts were given", f"the table was written; `cuts verify {program} {target}` gives them"):
@@ -206,7 +206,6 @@ def sample(
 
     Example: cuts sample fair.synth -n 1000 -o old.csv --where "age > 60 AND sex == Female"
     """
-    from cuts import sampling
     from cuts.model import store
 
     check_writable(output)
@@ -217,10 +216,10 @@ def sample(
         raise usage_error("bad-count", "give either `-n` or `--seed-rows`", "each seed row makes one row")
     with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
         if seed_rows is not None:
-            given = pipeline.open_table(seed_rows)
-            blocks = iter([sampling.complete_rows(loaded, given, where=where, seed=seed)])
+            given = inputs.open_table(seed_rows)
+            blocks = iter([complete_rows(loaded, given, where=where, seed=seed)])
         else:
-            blocks = sampling.sample_blocks(loaded, rows, where=where, seed=seed, workers=workers)
+            blocks = sample_blocks(loaded, rows, where=where, seed=seed, workers=workers)
         written = save_blocks(blocks, output)
     if format is options.Format.json:
         print_json({"output": str(output), "rows": written})

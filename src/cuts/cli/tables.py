@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from cuts import datasets, pipeline
+from cuts import datasets
 from cuts.cli.options import (
     DelimiterOption,
     EncodingOption,
@@ -27,6 +27,7 @@ from cuts.data.infer import infer_schema
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
 from cuts.data.survey import find_derived, survey
+from cuts.flow import inputs
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
 from cuts.text.diagnostic import exit_code, usage_error
@@ -81,7 +82,7 @@ def schema_infer(
 
     Example: cuts schema infer people.csv --label salary -o people.toml
     """
-    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
     name = Path(table).name.split(".")[0]
     schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drop or (), ids=id_ or ())
     if keep_derived:
@@ -110,7 +111,7 @@ def schema_show(
 
     Example: cuts schema show people.csv
     """
-    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
     name = Path(table).name.split(".")[0]
     known = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
     facts = survey(rows, known)
@@ -135,7 +136,7 @@ def schema_check(
     Example: cuts schema check people.toml people.csv
     """
     known = read_schema(schema)
-    rows = pipeline.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
     found = check_table(rows, known)
     if format is Format.json:
         print_json({"ok": exit_code(found) == 0, "diagnostics": diagnostics.as_data(found)})

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuts import pipeline
 from cuts.assess.render import plain
 from cuts.assess.tuned import Outcome, Point, Tuning, Utility
 from cuts.cli import frontier as traced
 from cuts.cli import options
 from cuts.cli.fitting import check_no_rows, read_transcript
-from cuts.cli.progress import watching
+from cuts.cli.progress import show_progress
 from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.cli.synthesis import PREVIEW_STEPS, ConfigOption, LabelOption, PreviewOption, QuietOption, SeedOption
 from cuts.config import Config, read_config
+from cuts.flow import checks, inputs, release, search
 from cuts.lang.printer import short
 from cuts.lang.spec import Level
 from cuts.text import render as diagnostics
@@ -81,25 +81,24 @@ def tune(
 
     Example: cuts tune fair.cuts --grid w=0.0001,0.001,0.01
     """
-    from cuts import tuning
 
     _check_asked(grid, frontier, points, output)
     known, wanted = values(set_), _grid(grid or [], set_)
-    asked = pipeline.read_program(program)
+    asked = inputs.read_program(program)
     settings = read_config(config) if config is not None else Config()
     settings = replace(settings, steps=PREVIEW_STEPS) if preview else settings
     if from_transcript is None:
-        pipeline.check_not_private(asked)
+        checks.check_not_private(asked)
     else:
         check_no_rows(data, schema, label)
-    choices = tuning.choose(pipeline.without_privacy(asked), wanted, known)
+    choices = search.choose(checks.without_privacy(asked), wanted, known)
     if from_transcript is None:
-        rows = pipeline.find_rows(asked, data, delimiter=delimiter, quote=quote, encoding=encoding)
-        columns = pipeline.schema_of(asked, rows, schema=schema, label=label)
+        rows = inputs.find_rows(asked, data, delimiter=delimiter, quote=quote, encoding=encoding)
+        columns = inputs.schema_of(asked, rows, schema=schema, label=label)
     else:
-        asked = pipeline.without_privacy(asked)
+        asked = checks.without_privacy(asked)
         columns, rows = _drawn(from_transcript, settings, seed, quiet)
-    warnings = tuning.check(choices, columns)
+    warnings = search.check(choices, columns)
     if warnings and not quiet:
         say(diagnostics.as_text(warnings, asked.source))
     shared: dict[str, Any] = {"folds": folds, "config": settings, "seed": seed, "values": known}
@@ -107,8 +106,8 @@ def tune(
     if frontier:
         _trace(asked, columns, rows, points or _POINTS, shared, output, quiet, format)
         return
-    with stoppable("all values were tried", _FASTER), watching(quiet) as watch:
-        found = tuning.tune(asked, columns, rows, wanted, **shared, watch=watch)
+    with stoppable("all values were tried", _FASTER), show_progress(quiet) as observer:
+        found = search.tune(asked, columns, rows, wanted, **shared, observer=observer)
     given = {"data": data, "schema": schema, "label": label, "config": config, "seed": seed or None}
     given |= {"delimiter": delimiter, "quote": quote, "encoding": encoding, "from-transcript": from_transcript}
     command = None if found.best is None else _command(program, {**known, **found.best.values}, given)
@@ -120,12 +119,11 @@ def tune(
 
 def _drawn(transcript: Path, settings: Config, seed: int, quiet: bool) -> tuple[Schema, Rows]:
     """Rows of the private model of a transcript, and their schema: what tuning may look at."""
-    from cuts import private
     from cuts.count.sources import rows_of
 
-    with stoppable("the private model was fitted", _FASTER), watching(quiet) as watch:
-        free = private.fit_free(read_transcript(transcript), settings, seed=seed, watch=watch)
-        drawn = private.draw_free(free)
+    with stoppable("the private model was fitted", _FASTER), show_progress(quiet) as observer:
+        free = release.fit_free(read_transcript(transcript), settings, seed=seed, observer=observer)
+        drawn = release.draw_free(free)
     return free.codec.schema, rows_of(drawn)
 
 
@@ -142,8 +140,8 @@ def _trace(
     """Print the frontier of a program, and draw it."""
     from cuts.flow.frontier import trace
 
-    with stoppable("all points were tried", _FASTER), watching(quiet) as watch:
-        found = trace(program, schema, rows, points=points, **shared, watch=watch)
+    with stoppable("all points were tried", _FASTER), show_progress(quiet) as observer:
+        found = trace(program, schema, rows, points=points, **shared, observer=observer)
     if output is not None:
         write_text(output, traced.as_picture(found))
         if not quiet:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute as pc
 
+from cuts.data.bin_contents import join_members, join_pieces
 from cuts.data.codec import (
     CategoryBins,
     Codec,
@@ -27,7 +28,6 @@ from cuts.data.codec import (
 )
 from cuts.data.columns import Category, Numeric
 from cuts.data.conform import conform
-from cuts.data.bin_contents import join_members, join_pieces
 from cuts.data.lattice import after
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cuts.data.bin_contents import Members, Pieces, join_members, join_pieces
 from cuts.data.columns import Category, Modelled, Numeric
 from cuts.data.conform import column_problems, conform
 from cuts.data.identifiers import make_identifiers
-from cuts.data.bin_contents import Members, Pieces, join_members, join_pieces
 from cuts.data.lattice import at_least, before
 from cuts.data.physical import as_arrow, as_numbers
 from cuts.data.schema import Empty, Identifier, Schema

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from cuts.data.bin_contents import Members, Pieces
 from cuts.data.codec import CategoryBins, Codec, ColumnBins, Follows, NumericBins, bin_limits, clean_edges, even_piece
 from cuts.data.columns import Category, Modelled, Numeric
-from cuts.data.bin_contents import Members, Pieces
 from cuts.data.schema import Schema, as_data
 from cuts.data.schema_file import schema_from
 from cuts.data.table import Bools, Floats, IntArray

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.temporal import show_moment
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Schema, Temporal
 from cuts.data.table import Bools, Table
+from cuts.data.temporal import show_moment
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cuts.data.codec import CategoryBins, Codec, ColumnBins, NumericBins, bin_limits, clean_edges, even_piece
 from cuts.data.bin_contents import join_members, join_pieces
+from cuts.data.codec import CategoryBins, Codec, ColumnBins, NumericBins, bin_limits, clean_edges, even_piece
 from cuts.data.table import Floats, IntArray
 
 

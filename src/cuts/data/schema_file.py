@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from cuts.data.columns import Binning
-from cuts.data.temporal import parse_moment
 from cuts.data.schema import (
     MAX_CATEGORIES,
     RARE,
@@ -24,6 +23,7 @@ from cuts.data.schema import (
     Temporal,
     as_data,
 )
+from cuts.data.temporal import parse_moment
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 

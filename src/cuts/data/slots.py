@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuts.data.codec import CategoryBins, ColumnBins, NumericBins
 from cuts.data.bin_contents import Pieces
+from cuts.data.codec import CategoryBins, ColumnBins, NumericBins
 from cuts.data.table import Floats, IntArray
 
 MAX_VALUES = 512  # of a column, that are looked at one by one

@@ -10,9 +10,9 @@ import numpy as np
 from cuts.data.binning import Limits, category_counts, fit_codec
 from cuts.data.codec import CategoryBins
 from cuts.data.conform import conform
-from cuts.data.temporal import show_moment
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
 from cuts.data.table import IntArray, Table
+from cuts.data.temporal import show_moment
 from cuts.text.diagnostic import counted, listed
 
 MAX_KEYS = 1_000  # values of a column others may follow from

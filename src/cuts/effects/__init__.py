@@ -18,7 +18,12 @@ from cuts.data.codec import Codec, Codes
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.effects.fairness import Build, groups_in, steer
 from cuts.effects.hiding import hide
+from cuts.effects.rules import shape
+from cuts.effects.statistics import conditions_of, pursue
+from cuts.effects.trained import Way, effect_term, find_reference
+from cuts.effects.trials import Track
 from cuts.lang.comparisons import compared
 from cuts.lang.spec import (
     And,
@@ -35,34 +40,19 @@ from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts, grid_on
 from cuts.logic.diagram import compile_rules
 from cuts.model.cells import Statistics
-from cuts.effects.trained import Way, effect_term, find_reference
 from cuts.model.draw import supply
+from cuts.model.facts import GoalFacts, RuleFacts
 from cuts.model.finetune import finetune
-from cuts.model.fit import Progress
-from cuts.effects.statistics import GoalFacts, conditions_of, pursue
 from cuts.model.group_shares import GroupShare, hold
 from cuts.model.mixture import Mixture
-from cuts.effects.rules import RuleFacts, shape
 from cuts.model.shape import Refit
 from cuts.model.store import Model
 from cuts.model.utility import Reference, Utility, find_utility
-from cuts.privacy.adaptive import Round
+from cuts.progress import Observer
 from cuts.read import exact
-from cuts.effects.fairness import Build, groups_in, steer
-from cuts.effects.trials import Track
 from cuts.vocab.names import measures
 
-Said = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who is told how the work goes: what begins now, rows counted, how the fit proceeds, what was measured."""
-
-    stage: Said = lambda _: None
-    counted: Callable[[int], None] = lambda _: None
-    fitted: Callable[[Progress], None] = lambda _: None
-    measured: Callable[[Round], None] = lambda _: None  # of a private program
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,26 +81,26 @@ class Ready:
     build: Build
 
 
-def shape_model(learned: Learned, model: Model, draw: int | None, watch: Watch) -> Model:
+def shape_model(learned: Learned, model: Model, draw: int | None, observer: Observer) -> Model:
     """A model of the free table shaped by the program: row rules first, then what is hidden, then the rest together."""
-    return finish_model(learned, make_ready(learned, model, draw, watch), watch)
+    return finish_model(learned, make_ready(learned, model, draw, observer), observer)
 
 
-def make_ready(learned: Learned, model: Model, draw: int | None, watch: Watch) -> Ready:
+def make_ready(learned: Learned, model: Model, draw: int | None, observer: Observer) -> Ready:
     """The first part of that, up to where knobs are turned."""
-    again = Refit(learned.counts, learned.label, learned.config, learned.seed, watch.fitted)
+    again = Refit(learned.counts, learned.label, learned.config, learned.seed, observer.fitted)
     spec, drawn = learned.spec, draw or model.facts.rows
     statistics, effects = statistics_in(spec), effects_in(spec)
     if spec.rules:
-        watch.stage("putting the row rules in place")
+        observer.stage("putting the row rules in place")
         model = _under_rules(model, spec.rules, again, learned.sample, inside=bool(statistics or effects))
     hidden = [c for c in effects if measures()[c.measure.name].kind == "UTILITY" and not is_trained(c)]
     if hidden:
-        watch.stage("making columns unpredictable")
+        observer.stage("making columns unpredictable")
         model = hide(model, hidden, _utility(learned, again), _track(learned, drawn))
     trained = [c for c in effects if is_trained(c)]
     if trained:
-        watch.stage("training for classifiers")
+        observer.stage("training for classifiers")
         model = _trained(model, trained, learned, again)
     fair = [c for c in effects if measures()[c.measure.name].kind == "FAIRNESS" and not is_trained(c)]
     stats = Statistics(model.codec, drawn)
@@ -122,13 +112,13 @@ def make_ready(learned: Learned, model: Model, draw: int | None, watch: Watch) -
     return Ready(base, drawn, stats, fair, build)
 
 
-def finish_model(learned: Learned, ready: Ready, watch: Watch) -> Model:
+def finish_model(learned: Learned, ready: Ready, observer: Observer) -> Model:
     """The second part: the statistics, with classifiers steered."""
     if ready.fair:
-        watch.stage("steering classifiers")
-        return steer(ready.fair, ready.build, ready.stats, _track(learned, ready.drawn), watch.stage)
+        observer.stage("steering classifiers")
+        return steer(ready.fair, ready.build, ready.stats, _track(learned, ready.drawn), observer.stage)
     if statistics_in(learned.spec):
-        watch.stage("moving the statistics")
+        observer.stage("moving the statistics")
         return ready.build(())
     return ready.model
 
@@ -229,7 +219,7 @@ def _with_statistics(
         goal_seconds=model.facts.goal_seconds + found.cpu_seconds,
         goals=tuple(told),
         trade_offs=(*model.facts.trade_offs, *found.trade_offs),
-        knobs=tuple(knobs),
+        group_shares=tuple(knobs),
     )
     return replace(model, mixture=found.mixture, facts=facts)
 

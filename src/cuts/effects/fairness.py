@@ -15,13 +15,13 @@ import numpy as np
 from cuts.assess.effects import Predicted, desired_place, signed_gaps, value_of
 from cuts.data.schema import Category, Schema
 from cuts.data.table import Floats
+from cuts.effects.trials import Effect, Track, by_ridge, predict, with_curves
 from cuts.lang.spec import InSet, ModelAim, ModelGoal, Pred
 from cuts.model.cells import Statistics
-from cuts.effects.statistics import TradeOff, Trial
+from cuts.model.facts import TradeOff, Trial
 from cuts.model.group_shares import NEAR as NEAR_SHARE
 from cuts.model.group_shares import GroupShare, share
 from cuts.model.store import Model
-from cuts.effects.trials import Effect, Track, by_ridge, predict, with_curves
 
 TRIALS = 4  # after the first look
 PROBE = 0.1  # turn of a knob by which the first step is told
@@ -107,7 +107,9 @@ def steer(
 # --- looks
 
 
-def _look(model: Model, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[GroupShare], track: Track) -> _Look:
+def _look(
+    model: Model, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[GroupShare], track: Track
+) -> _Look:
     """Classifiers trained on draws of a model, on average over the draws."""
     schema = track.bench.schema
     repeats = int(np.clip(MIN_ROWS // track.drawn, 1, MAX_DRAWS))
@@ -215,7 +217,12 @@ def _is_odds(command: Effect) -> bool:
 
 
 def _followed(
-    free: Model, build: Build, commands: Sequence[Effect], gaps: Sequence[_Gap], knobs: Sequence[GroupShare], track: Track
+    free: Model,
+    build: Build,
+    commands: Sequence[Effect],
+    gaps: Sequence[_Gap],
+    knobs: Sequence[GroupShare],
+    track: Track,
 ) -> Floats:
     """How much each gap follows each knob, by the classifier in closed form: (gaps, knobs)."""
 

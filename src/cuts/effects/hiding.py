@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from cuts.assess.effects import measure_effect, value_of
 from cuts.assess.learners import Classifier, missing_libraries
+from cuts.effects.trials import Effect, Track, by_ridge, draw_table, with_curves
 from cuts.lang.spec import ModelAim
-from cuts.effects.statistics import TradeOff, Trial
+from cuts.model.facts import TradeOff, Trial
 from cuts.model.independence import loosen
 from cuts.model.store import Model
 from cuts.model.utility import Utility
 from cuts.plan import hides
-from cuts.effects.trials import Effect, Track, by_ridge, draw_table, with_curves
 
 QUICK: tuple[Classifier, ...] = ("xgboost", "logistic regression")  # that a hidden column is tried with
 HALVINGS = 4  # of the strength with which a column is hidden

@@ -15,22 +15,6 @@ from cuts.model.shape import Refit, cut, movable, moved_cells, penalise, repair
 MANY_BOXES = 2_500  # that a mixture is cut into where nothing is fitted again
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFacts:
-    """One rule, as shares of rows: of the real ones, of the model's before and after it was shaped by the rules.
-
-    `applicable` shares are of the rows an implication is about. Where `after` is below 1, as in a program that
-    conditions, the diagram does the rest: all rows drawn satisfy the rule.
-    """
-
-    line: int
-    real: float
-    real_applicable: float
-    before: float
-    before_applicable: float
-    after: float
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Shaped:
     """A mixture under rules, and what they did to it."""

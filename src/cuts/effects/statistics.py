@@ -11,60 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from time import process_time
-from typing import Literal
 
 import torch
 
 from cuts.data.schema import Schema
 from cuts.lang.spec import Const, Pred, TableAim, TableGoal, statistics_of
+from cuts.lang.targets import AllTargets, Target, Targets, single, target_values, violation, wanted
 from cuts.lang.tolerance import default_tolerance
-from cuts.lang.targets import AllTargets, Target, Targets, single, violation, wanted, target_values
 from cuts.logic.layout import conditions
 from cuts.logic.splits import Classes, find_splits
 from cuts.model.cells import Statistics
+from cuts.model.facts import Method, TradeOff, Trial
 from cuts.model.finetune import Term, finetune, own_marginals, want_term
 from cuts.model.mixture import Mixture
 from cuts.model.shape import Refit
 from cuts.model.tilt import tilt
 from cuts.model.utility import Utility
 
-Method = Literal["tilt", "penalty"]
-
 DOUBLINGS, HALVINGS = 14, 5  # of the step with which a number is pushed
 MET = 1.0  # tolerances: a trial that ends further from what it was pushed to counts as failed
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """How far a number was pushed, and what that left of the utility."""
-
-    value: float
-    utility: float
-
-
-@dataclass(frozen=True, slots=True)
-class TradeOff:
-    """The trials of one command, the furthest last, the utility without it, and the value that was chosen."""
-
-    line: int
-    start: Trial
-    trials: tuple[Trial, ...]
-    chosen: float
-
-
-@dataclass(frozen=True, slots=True)
-class GoalFacts:
-    """One command about statistics: how it was met, and its numbers of the real rows and of the model before and after.
-
-    The numbers are in the order of the command's comparisons; of one between two statistics it is their difference.
-    """
-
-    number: int
-    line: int
-    method: Method
-    real: tuple[float, ...]
-    before: tuple[float, ...]
-    after: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

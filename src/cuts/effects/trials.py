@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from cuts import sampling
 from cuts.assess.downstream import has_target
 from cuts.assess.effects import Bench, Predicted
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
 from cuts.data.codec import Codes
 from cuts.data.table import Table
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
-from cuts.effects.statistics import TradeOff
+from cuts.model.facts import TradeOff
 from cuts.model.mixture import Mixture
+from cuts.model.rows import sample_blocks
 from cuts.model.store import Model
 from cuts.model.surrogate import fit_ridge
 
@@ -47,7 +47,7 @@ def predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Pred
 
 def draw_table(model: Model, track: Track, repeat: int) -> Table:
     """One of the tables classifiers are trained on."""
-    blocks = sampling.sample_blocks(model, track.drawn, seed=track.seed + 1_000 + repeat)
+    blocks = sample_blocks(model, track.drawn, seed=track.seed + 1_000 + repeat)
     return Table(pa.concat_tables([block.arrow for block in blocks]))
 
 

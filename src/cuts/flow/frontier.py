@@ -22,18 +22,19 @@ from cuts.config import Config
 from cuts.count.sources import Rows
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.effects import effects_in, finish_model, is_trained, make_ready
+from cuts.effects.fairness import MAX_DRAWS, MIN_ROWS
+from cuts.flow.learn import make_model
+from cuts.flow.search import Cut, cut, on_every_fold
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Spec
 from cuts.lang.syntax import Program
 from cuts.model.group_shares import GroupShare, share
-from cuts.model.store import Model
 from cuts.model.rows import sample_blocks
-from cuts.effects import Said, Watch, effects_in, finish_model, is_trained, make_ready
-from cuts.effects.fairness import MIN_ROWS, MAX_DRAWS
-from cuts.flow.learn import make_model
+from cuts.model.store import Model
+from cuts.progress import Observer, Say
 from cuts.text.diagnostic import CutsError, usage_error
-from cuts.flow.search import Cut, cut, on_every_fold
 from cuts.vocab.names import measures
 
 HELD_OUT = 20_000  # rows of a fold that classifiers are tried on
@@ -85,7 +86,7 @@ def trace(
     seed: int = 0,
     values: Mapping[str, str | float] | None = None,
     workers: int = 1,
-    watch: Watch | None = None,
+    observer: Observer | None = None,
 ) -> Frontier:
     """The fairness command of a program at so many fractions from 0 to 1 and at one beyond, on every fold.
 
@@ -94,13 +95,15 @@ def trace(
     check_libraries()
     if points < 2:
         raise usage_error("bad-count", f"a frontier of {points} points is none", "ask for more: `--points 6`")
-    watch = watch or Watch()
+    observer = observer or Observer()
     filled = fill(program, values or {})
     command = find_command(bind(filled, schema))
     fractions = (*(place / (points - 1) for place in range(points)), BEYOND)
     settings = config or Config()
-    found = cut([filled], schema, rows, folds, config=settings, seed=seed, watch=watch, keep_rows=HELD_OUT)
-    tried = on_every_fold(_Search(found, command.measure, fractions).try_fold, found, workers=workers, watch=watch)
+    found = cut([filled], schema, rows, folds, config=settings, seed=seed, observer=observer, keep_rows=HELD_OUT)
+    tried = on_every_fold(
+        _Search(found, command.measure, fractions).try_fold, found, workers=workers, observer=observer
+    )
     gaps = [figure([fold[place].gap for fold in tried]) for place in range(len(fractions))]
     accuracies = [figure([fold[place].accuracy for fold in tried]) for place in range(len(fractions))]
     marks = undominated([gap.mean for gap in gaps], [accuracy.mean for accuracy in accuracies])
@@ -173,14 +176,14 @@ class _Search:
     measure: MeasureOf
     fractions: Sequence[float]
 
-    def try_fold(self, place: int, say: Said, watch: Watch) -> list[_Tried]:
+    def try_fold(self, place: int, say: Say, observer: Observer) -> list[_Tried]:
         """Every fraction with a model of the rows outside a fold."""
         outside, drawn = self.found.outside(place), self.found.learned.counts.rows
         say("fitting")
-        free = make_model(replace(outside, spec=replace(outside.spec, commands=())), watch=watch)
-        ready = make_ready(outside, free, drawn, watch)
+        free = make_model(replace(outside, spec=replace(outside.spec, commands=())), observer=observer)
+        ready = make_ready(outside, free, drawn, observer)
         say("steering classifiers")
-        chosen = finish_model(outside, ready, watch).facts.knobs
+        chosen = finish_model(outside, ready, observer).facts.group_shares
         start = ready.build(())
         from_where = [ready.stats.known(share(knob), start.mixture) for knob in chosen]
         held_out = self.found.parts[place].rows

@@ -20,6 +20,8 @@ from cuts.data.codec import Codec, Codes, encode
 from cuts.data.columns import Column, Integer, Real, Temporal
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.effects import Learned, conditions_in, shape_model
+from cuts.flow.checks import check_not_private, nothing_to_learn
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
@@ -30,11 +32,11 @@ from cuts.lang.syntax import Program
 from cuts.logic.core import find_cuts
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
+from cuts.model.facts import Facts
 from cuts.model.fit import fit
 from cuts.model.memory import choose_smoothing
-from cuts.model.store import Facts, Model
-from cuts.flow.inputs import check_not_private, nothing_to_learn
-from cuts.effects import Learned, Watch, conditions_in, shape_model
+from cuts.model.store import Model
+from cuts.progress import Observer
 from cuts.text.diagnostic import CutsError
 
 
@@ -67,16 +69,16 @@ def fit_model(
     seed: int = 0,
     values: Mapping[str, str | float] | None = None,
     draw: int | None = None,
-    watch: Watch | None = None,
+    observer: Observer | None = None,
 ) -> Model:
     """The model of some rows, which are read twice: a sample of them for the bins, all of them for the counts.
 
     `draw` is how many rows are going to be drawn, which matters to statistics that count them; otherwise as many as
     there are.
     """
-    watch = watch or Watch()
-    learned = learn(program, schema, rows, config=config or Config(), seed=seed, values=values or {}, watch=watch)
-    return make_model(learned, draw=draw, watch=watch)
+    observer = observer or Observer()
+    learned = learn(program, schema, rows, config=config or Config(), seed=seed, values=values or {}, observer=observer)
+    return make_model(learned, draw=draw, observer=observer)
 
 
 def learn(
@@ -87,16 +89,16 @@ def learn(
     config: Config,
     seed: int,
     values: Mapping[str, str | float],
-    watch: Watch,
+    observer: Observer,
 ) -> Learned:
     """What a fit needs to know of the rows."""
-    prepared = prepare([fill(program, values)], schema, rows, config=config, seed=seed, watch=watch)
-    watch.stage("counting")
-    return prepared.with_counts(count(rows.blocks(), prepared.codec, prepared.cliques, seen=watch.counted))
+    prepared = prepare([fill(program, values)], schema, rows, config=config, seed=seed, observer=observer)
+    observer.stage("counting")
+    return prepared.with_counts(count(rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted))
 
 
 def prepare(
-    programs: Sequence[Program], schema: Schema, rows: Rows, *, config: Config, seed: int, watch: Watch
+    programs: Sequence[Program], schema: Schema, rows: Rows, *, config: Config, seed: int, observer: Observer
 ) -> Prepared:
     """What is known before counting, for the first of the programs; the bins suit the conditions of all of them."""
     for filled in programs:
@@ -108,7 +110,7 @@ def prepare(
         raise CutsError([nothing_to_learn(schema)])
     own = _with_bins(schema, config)
     cuts = find_cuts([pred for spec in specs for pred in conditions_in(spec, own)], own)
-    watch.stage("reading a sample of the rows")
+    observer.stage("reading a sample of the rows")
     sample = spread_sample(rows)
     codec = fit_codec(sample, own, cuts.columns, cuts.sets)
     codes = encode(sample, codec)
@@ -119,16 +121,16 @@ def prepare(
     return Prepared(specs[0], codec, sample, codes, cliques, label, config, seed, render(programs[0]))
 
 
-def make_model(learned: Learned, *, draw: int | None = None, watch: Watch | None = None) -> Model:
+def make_model(learned: Learned, *, draw: int | None = None, observer: Observer | None = None) -> Model:
     """The model of what was learned: fitted to the counts, under the row rules, with the statistics."""
-    watch = watch or Watch()
+    observer = observer or Observer()
     counts, label, config, seed = learned.counts, learned.label, learned.config, learned.seed
-    watch.stage("choosing the smoothing")
+    observer.stage("choosing the smoothing")
     smoothing = choose_smoothing(learned.codes, learned.codec, label, config, seed=seed)
-    watch.stage("fitting")
-    fitted = fit(counts, label, config, seed=seed, smoothing=smoothing, seen=watch.fitted)
+    observer.stage("fitting")
+    fitted = fit(counts, label, config, seed=seed, smoothing=smoothing, seen=observer.fitted)
     facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
-    return shape_model(learned, Model(fitted.mixture, learned.codec, learned.program, config, facts), draw, watch)
+    return shape_model(learned, Model(fitted.mixture, learned.codec, learned.program, config, facts), draw, observer)
 
 
 # --- parts of the steps

@@ -15,7 +15,6 @@ from importlib.metadata import version
 
 import pyarrow as pa
 
-from cuts import pipeline, sampling
 from cuts.config import Config
 from cuts.count.kernel import count_codes
 from cuts.count.sources import MAX_ROWS
@@ -26,6 +25,8 @@ from cuts.data.refine import refine
 from cuts.data.schema import Column, Schema, fingerprint
 from cuts.data.schema_file import render_declaration
 from cuts.data.table import Table
+from cuts.effects import Learned, conditions_in, shape_model
+from cuts.flow import checks
 from cuts.lang.binder import bind, bind_privacy
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
@@ -34,19 +35,21 @@ from cuts.lang.syntax import Program
 from cuts.logic.core import find_cuts
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
+from cuts.model.facts import Facts
 from cuts.model.mixture import split
 from cuts.model.noisy import NoisyLearner, fit_noisy
-from cuts.model.store import Facts, Model
+from cuts.model.rows import sample_blocks
+from cuts.model.store import Model
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import release
-from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.core import Core, count_rows
 from cuts.privacy.domain import discover_domain
 from cuts.privacy.ledger import ReleaseLedger, Terms
+from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.transcript import Transcript
 from cuts.privacy.workload import make_workload
-from cuts.effects import Learned, Watch, conditions_in, shape_model
+from cuts.progress import Observer
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, has_errors
 
 FINE_BINS = 256  # of numbers that are cut by how many rows they hold: neighbours are joined by noisy counts
@@ -80,12 +83,12 @@ def fit_private(
     seed: int = 0,
     values: Mapping[str, str | float] | None = None,
     draw: int | None = None,
-    watch: Watch | None = None,
+    observer: Observer | None = None,
 ) -> Made:
     """The private model of some rows: they are read once, by the core, and the noise has no seed."""
-    watch, config = watch or Watch(), config or Config()
-    transcript = measure(program, schema, rows, account, config=config, seed=seed, values=values, watch=watch)
-    return fit_transcript(program, transcript, config=config, seed=seed, values=values, draw=draw, watch=watch)
+    observer, config = observer or Observer(), config or Config()
+    transcript = measure(program, schema, rows, account, config=config, seed=seed, values=values, observer=observer)
+    return fit_transcript(program, transcript, config=config, seed=seed, values=values, draw=draw, observer=observer)
 
 
 def measure(
@@ -97,7 +100,7 @@ def measure(
     config: Config,
     seed: int,
     values: Mapping[str, str | float] | None = None,
-    watch: Watch,
+    observer: Observer,
 ) -> Transcript:
     """What the core tells of the rows for the budget of the program."""
     filled = fill(program, values or {})
@@ -113,7 +116,7 @@ def measure(
     entry = account.book.open(account.data, ledger, public, max_epsilon=account.max_epsilon)
     ledger = replace(ledger, history=entry.history)
     if unknown:
-        watch.stage("finding categories and ranges")
+        observer.stage("finding categories and ranges")
         spent = share * float(ledger.rho)
         schema, ledger = discover_domain(
             rows, schema, ledger, rho=spent, delta=share * privacy.delta, record=entry.record
@@ -122,12 +125,12 @@ def measure(
     codec, groups = _public_codec(bind(filled, schema), config)
     sizes = {bins.column.name: bins.size for bins in codec.columns}
     workload = make_workload(sizes, _label(codec), groups)
-    watch.stage("counting in the trusted core")
+    observer.stage("counting in the trusted core")
     terms = ledger.terms
     counts = count_rows(rows, codec, workload.candidates, person=terms.person, most=terms.rows_each)
-    watch.stage("measuring")
+    observer.stage("measuring")
     core = Core(counts, ledger, entry.record)
-    return release(core, codec, workload, NoisyLearner(config, seed), seen=watch.measured)
+    return release(core, codec, workload, NoisyLearner(config, seed), seen=observer.measured)
 
 
 def fit_transcript(
@@ -138,29 +141,29 @@ def fit_transcript(
     seed: int = 0,
     values: Mapping[str, str | float] | None = None,
     draw: int | None = None,
-    watch: Watch | None = None,
+    observer: Observer | None = None,
 ) -> Made:
     """The model of a transcript under a program, which need not be the one it was made for. No rows are read."""
-    watch, config = watch or Watch(), config or Config()
+    observer, config = observer or Observer(), config or Config()
     filled = fill(program, values or {})
     _bound(filled, transcript)  # what is wrong with it is said before the fit
-    return shape_free(filled, fit_free(transcript, config, seed=seed, watch=watch), draw=draw, watch=watch)
+    return shape_free(filled, fit_free(transcript, config, seed=seed, observer=observer), draw=draw, observer=observer)
 
 
-def shape_free(program: Program, free: Model, *, draw: int | None = None, watch: Watch | None = None) -> Made:
+def shape_free(program: Program, free: Model, *, draw: int | None = None, observer: Observer | None = None) -> Made:
     """A free private model as a program asks for it."""
     assert free.transcript is not None
     spec = _bound(program, free.transcript)
     finer = _without_cuts(free, spec)
     learned = _learned(spec, free, finer.codec, program)
     model = replace(finer, program=learned.program)
-    return Made(shape_model(learned, model, draw, watch or Watch()), learned.sample)
+    return Made(shape_model(learned, model, draw, observer or Observer()), learned.sample)
 
 
-def fit_free(transcript: Transcript, config: Config, *, seed: int, watch: Watch) -> Model:
+def fit_free(transcript: Transcript, config: Config, *, seed: int, observer: Observer) -> Model:
     """The model of a transcript without any command."""
-    watch.stage("fitting")
-    fitted = fit_noisy(transcript, _label(transcript.codec), config, seed=seed, seen=watch.fitted)
+    observer.stage("fitting")
+    fitted = fit_noisy(transcript, _label(transcript.codec), config, seed=seed, seen=observer.fitted)
     facts = Facts(
         transcript.rows, fitted.error, fitted.steps, config.smoothing or 0.0, seed, version("cuts"), fitted.cpu_seconds
     )
@@ -169,7 +172,7 @@ def fit_free(transcript: Transcript, config: Config, *, seed: int, watch: Watch)
 
 def draw_free(free: Model) -> Table:
     """As many rows of a free model as it was fitted to, but not more than are looked at of any table."""
-    blocks = sampling.sample_blocks(free, min(free.facts.rows, MAX_ROWS), seed=free.facts.seed)
+    blocks = sample_blocks(free, min(free.facts.rows, MAX_ROWS), seed=free.facts.seed)
     return Table(pa.concat_tables([block.arrow for block in blocks]))
 
 
@@ -196,11 +199,11 @@ def _public_codec(spec: Spec, config: Config) -> tuple[Codec, dict[str, int]]:
 
 def _check(program: Program, schema: Schema) -> None:
     """Refuse a program with errors, or a table without columns, before it costs anything more."""
-    found = pipeline.check(program, schema).diagnostics
+    found = checks.check(program, schema).diagnostics
     if has_errors(found):
         raise CutsError(found, program.source)
     if not schema.modelled:
-        raise CutsError([pipeline.nothing_to_learn(schema)])
+        raise CutsError([checks.nothing_to_learn(schema)])
 
 
 def _opened(privacy: Privacy, for_domain: float) -> ReleaseLedger:

@@ -18,7 +18,6 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cuts import pipeline
 from cuts.assess.tuned import Tuning, find_utility, sum_up
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
@@ -26,6 +25,9 @@ from cuts.count.folds import Fold, count_folds
 from cuts.count.sources import Rows
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.effects import Learned, shape_model
+from cuts.flow import checks
+from cuts.flow.learn import make_model, prepare
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
@@ -34,10 +36,9 @@ from cuts.lang.syntax import Program
 from cuts.model import utility
 from cuts.model.device import use_threads
 from cuts.model.memory import choose_smoothing
-from cuts.model.shape import Refit
 from cuts.model.rows import sample_blocks
-from cuts.effects import Learned, Said, Watch, shape_model
-from cuts.flow.learn import make_model, prepare
+from cuts.model.shape import Refit
+from cuts.progress import Observer, Say
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usage_error
 
 _Made = TypeVar("_Made")
@@ -65,19 +66,19 @@ def tune(
     seed: int = 0,
     values: Mapping[str, str | float] | None = None,
     workers: int = 1,
-    watch: Watch | None = None,
+    observer: Observer | None = None,
 ) -> Tuning:
     """Every choice from the grid tried on every fold; `values` fill the other placeholders.
 
     The rows are read twice, as for one fit. Folds are worked on by several threads at once; the result is the same for
     any number of them.
     """
-    watch = watch or Watch()
+    observer = observer or Observer()
     choices = choose(program, grid, values or {})
     programs = [choice.program for choice in choices]
-    found = cut(programs, schema, rows, folds, config=config or Config(), seed=seed, watch=watch)
+    found = cut(programs, schema, rows, folds, config=config or Config(), seed=seed, observer=observer)
     specs = tuple(bind(choice.program, schema) for choice in choices)
-    tried = on_every_fold(_Search(found, tuple(choices), specs).try_fold, found, workers=workers, watch=watch)
+    tried = on_every_fold(_Search(found, tuple(choices), specs).try_fold, found, workers=workers, observer=observer)
     points = [
         sum_up(choice.values, [fold.utilities[place] for fold in tried], [fold.verdicts[place] for fold in tried])
         for place, choice in enumerate(choices)
@@ -103,7 +104,7 @@ def check(choices: Sequence[Choice], schema: Schema) -> tuple[Diagnostic, ...]:
 
     What is not said of all of them says for which values it is.
     """
-    said = [pipeline.check(choice.program, schema).diagnostics for choice in choices]
+    said = [checks.check(choice.program, schema).diagnostics for choice in choices]
     common = [each for each in said[0] if all(each in others for others in said)]
     own = [
         replace(each, title=f"with {written(choice.values)}: {each.title}")
@@ -145,20 +146,22 @@ class _Search:
     choices: tuple[Choice, ...]
     specs: tuple[Spec, ...]
 
-    def try_fold(self, place: int, say: Said, watch: Watch) -> _Tried:
+    def try_fold(self, place: int, say: Say, observer: Observer) -> _Tried:
         """Every choice with a model of the rows outside a fold."""
         part, rows, label = self.found.parts[place], self.found.learned.counts.rows, self.found.learned.label
         outside = self.found.outside(place)
         reference = None if label is None else utility.Reference(part.codes, label)
         measure = utility.find_utility(reference, Refit(part.counts, label, outside.config, outside.seed))
         say("fitting")
-        free = make_model(replace(outside, spec=replace(outside.spec, commands=())), watch=watch)
+        free = make_model(replace(outside, spec=replace(outside.spec, commands=())), observer=observer)
         utilities, verdicts = [], []
         for choice, spec in zip(self.choices, self.specs, strict=True):
             say(written(choice.values))
             text = render(choice.program)
             with located(f"with {written(choice.values)}"):
-                model = shape_model(replace(outside, spec=spec, program=text), replace(free, program=text), rows, watch)
+                model = shape_model(
+                    replace(outside, spec=spec, program=text), replace(free, program=text), rows, observer
+                )
                 blocks = [block.arrow for block in sample_blocks(model, rows, seed=outside.seed)]
             utilities.append(measure(model.mixture))
             verdicts.append(verify(spec, Table(pa.concat_tables(blocks)), interval=False))
@@ -194,7 +197,7 @@ def cut(
     *,
     config: Config,
     seed: int,
-    watch: Watch,
+    observer: Observer,
     keep_rows: int = 0,
 ) -> Cut:
     """The rows counted in folds, with bins that suit all programs; what is learned is for the first of them.
@@ -204,23 +207,25 @@ def cut(
     if folds < 2:
         raise usage_error("bad-count", f"{folds} folds hold no rows out", "ask for more: `--folds 5`")
     config = replace(config, threads=1)  # the folds are what is done in parallel
-    prepared = prepare(programs, schema, rows, config=config, seed=seed, watch=watch)
-    watch.stage("counting")
+    prepared = prepare(programs, schema, rows, config=config, seed=seed, observer=observer)
+    observer.stage("counting")
     parts = count_folds(
-        rows.blocks(), prepared.codec, prepared.cliques, folds, keep=KEPT, keep_rows=keep_rows, seen=watch.counted
+        rows.blocks(), prepared.codec, prepared.cliques, folds, keep=KEPT, keep_rows=keep_rows, seen=observer.counted
     )
     counts = sum((part.counts for part in parts[1:]), parts[0].counts)
     if counts.rows < folds:
         title = f"{counted(counts.rows, 'row')} cannot be cut into {folds} folds"
         raise usage_error("bad-count", title, "ask for fewer: `--folds 2`")
-    watch.stage("choosing the smoothing")
+    observer.stage("choosing the smoothing")
     with use_threads(1):
         smoothing = choose_smoothing(prepared.codes, prepared.codec, prepared.label, config, seed=seed)
     return Cut(replace(prepared.with_counts(counts), config=replace(config, smoothing=smoothing)), parts)
 
 
-def on_every_fold(work: Callable[[int, Said, Watch], _Made], found: Cut, *, workers: int, watch: Watch) -> list[_Made]:
-    """The work done for every fold, by several threads; it is given whom to tell what it does and whom to watch it.
+def on_every_fold(
+    work: Callable[[int, Say, Observer], _Made], found: Cut, *, workers: int, observer: Observer
+) -> list[_Made]:
+    """The work done for every fold, by several threads; it is given whom to tell what it does and what to report to.
 
     Both stop the work, by an exception, when another fold failed or the user stopped all.
     """
@@ -236,10 +241,10 @@ def on_every_fold(work: Callable[[int, Said, Watch], _Made], found: Cut, *, work
         def say(text: str) -> None:
             go_on()
             with lock:
-                watch.stage(f"{where}: {text}")
+                observer.stage(f"{where}: {text}")
 
         with located(f"in {where}"):
-            return work(place, say, Watch(stage=go_on, fitted=go_on))
+            return work(place, say, Observer(stage=go_on, fitted=go_on))
 
     apart = found.learned.config.backbone in APART
     with use_threads(1), ThreadPoolExecutor(min(workers, count) if apart else 1) as pool:

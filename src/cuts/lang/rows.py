@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from cuts.data.temporal import parse_moment
 from cuts.data.schema import Category, Column, Real, Temporal
+from cuts.data.temporal import parse_moment
 from cuts.lang import printer, syntax
 from cuts.lang.scope import (
     Scope,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cuts.data.temporal import show_moment
 from cuts.data.schema import Category, Column, Empty, Identifier, Modelled, Numeric, Schema, Temporal, matches
+from cuts.data.temporal import show_moment
 from cuts.lang import printer, syntax
 from cuts.text.diagnostic import Diagnostic, did_you_mean, listed, nearest
 from cuts.text.source import Span

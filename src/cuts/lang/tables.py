@@ -16,11 +16,11 @@ from cuts.lang.spec import (
     Apply,
     ColumnValue,
     Const,
+    Distribution,
     Goal,
     Pred,
     Quantity,
     Relation,
-    Distribution,
     Statistic,
 )
 from cuts.lang.syntax import CompareOp

@@ -26,7 +26,7 @@ Pick: TypeAlias = Callable[[IntArray, Floats], IntArray]
 class _Layer:
     """One level of a part: `children[s, c]` is the state in the next layer after class `c` in state `s`.
 
-    AllTargets path visits every layer: a variable the reduced diagram skips is asked all the same and all its classes lead
+    Every path visits every layer: a variable the reduced diagram skips is asked all the same and all its classes lead
     on. Without that its distribution given the rules could not be read off.
     """
 

@@ -18,21 +18,21 @@ from cuts.lang.spec import (
     Apply,
     ColumnValue,
     Const,
+    Distribution,
     Goal,
     ModelGoal,
     Pred,
     Quantity,
     Relation,
     Spec,
-    Distribution,
     Statistic,
     TableGoal,
     statistics_of,
 )
 from cuts.logic.conflict import Conflict, find_conflicts
 from cuts.logic.core import Grid, build_grid, lower
-from cuts.logic.mean_bounds import can_hold, has_sum
 from cuts.logic.diagram import NO, Store
+from cuts.logic.mean_bounds import can_hold, has_sum
 from cuts.logic.solve import alive
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note
 from cuts.vocab.functions import FUNCTIONS

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from cuts.count.marginals import Marginals
 from cuts.data.table import Floats, IntArray
-from cuts.lang.targets import AnyTarget, AllTargets, Target, Targets
+from cuts.lang.targets import AllTargets, AnyTarget, Target, Targets
 from cuts.model.cells import Statistics
 from cuts.model.controller import Controller
 from cuts.model.device import find_device, find_threads, use_threads

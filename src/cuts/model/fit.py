@@ -20,6 +20,7 @@ from cuts.model.backbone import Backbone, Start, make_backbone
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.mixture import Mixture
 from cuts.model.objective import Objective, one_way
+from cuts.progress import FitStep
 
 Loss: TypeAlias = Callable[[Mixture], tuple[torch.Tensor, torch.Tensor]]
 
@@ -27,15 +28,6 @@ WARM_UP = 20
 LOOK_EVERY = 25  # steps between two looks at the error
 PATIENCE = 300  # steps without a new lowest error, after which the rate goes down
 TAIL = 0.5  # of all steps, in which the rate goes down
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a fit is: the step, how many there will be at most, the mean total variation of the tables."""
-
-    step: int
-    steps: int
-    error: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +47,7 @@ def fit(
     *,
     seed: int,
     smoothing: float = 0.0,
-    seen: Callable[[Progress], None] | None = None,
+    seen: Callable[[FitStep], None] | None = None,
 ) -> Fitted:
     """The mixture nearest to the counts; `seen` is told the progress now and then."""
     began = process_time()
@@ -76,7 +68,7 @@ def train(
     steps: int,
     rate: float,
     *,
-    seen: Callable[[Progress], None] | None = None,
+    seen: Callable[[FitStep], None] | None = None,
 ) -> tuple[float, int]:
     """Lower a loss by changing the parameters of a backbone; the error at the end and the steps taken.
 
@@ -93,7 +85,7 @@ def train(
         optimiser.step()
         error = schedule.advance(tv)
         if seen is not None and schedule.looks:
-            seen(Progress(schedule.step, schedule.steps, error))
+            seen(FitStep(schedule.step, schedule.steps, error))
     return error, schedule.step
 
 

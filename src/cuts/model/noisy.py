@@ -1,6 +1,6 @@
 """A mixture fitted to noisy tables: the Gaussian likelihood of what was measured, and a prior that columns are alike.
 
-AllTargets cell counts by how exact it is, and negative cells stay negative: the fit is what denoises. The prior counts how
+Every cell counts by how exact it is, and negative cells stay negative: the fit is what denoises. The prior counts how
 far the components are from the columns' own distributions, so what the tables do not tell stays independent. The
 mixture is over groups of bins, the ones tables were measured in; inside a group the bins follow the column's own table.
 All here is a function of a transcript and a seed; the rows are not needed.
@@ -23,10 +23,11 @@ from cuts.data.refine import Split
 from cuts.data.table import Floats
 from cuts.model.backbone import Backbone, Start, make_backbone
 from cuts.model.device import find_device, find_threads, use_threads
-from cuts.model.fit import LOOK_EVERY, Fitted, Progress
+from cuts.model.fit import LOOK_EVERY, Fitted
 from cuts.model.mixture import Mixture, marginal, split
 from cuts.privacy.query import Owners, Query
 from cuts.privacy.transcript import Measurement, Transcript, count_estimate
+from cuts.progress import FitStep
 
 ROUND_COMPONENTS, COMPONENTS = 200, 500  # while tables are measured, in the end
 SPREAD = 0.5  # of the logits at the start
@@ -152,7 +153,7 @@ def fit_noisy(
     config: Config,
     *,
     seed: int,
-    seen: Callable[[Progress], None] | None = None,
+    seen: Callable[[FitStep], None] | None = None,
 ) -> Fitted:
     """The mixture of a transcript, over the bins of its codec: a fresh start, trained long."""
     began = process_time()
@@ -172,7 +173,7 @@ def descend(
     rate: float,
     *,
     cosine: bool = False,
-    seen: Callable[[Progress], None] | None = None,
+    seen: Callable[[FitStep], None] | None = None,
 ) -> float:
     """Lower the loss; how far the tables are off in the end, beside the noise."""
     optimiser = torch.optim.Adam(backbone.parameters(), lr=rate)
@@ -185,7 +186,7 @@ def descend(
         value.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         if seen is not None and (step % LOOK_EVERY == 0 or step == steps):
-            seen(Progress(step, steps, float(error)))
+            seen(FitStep(step, steps, float(error)))
     return float(error)
 
 

@@ -68,7 +68,7 @@ def sample_blocks(
     source = _source(model, _where(where, model.codec.schema), seed)
     source.supply(0)  # what no row can satisfy is said now
     goals = calibrated(spec) if where is None else ()
-    knobs = model.facts.knobs if where is None else ()
+    knobs = model.facts.group_shares if where is None else ()
     if not goals and not knobs:
         return _mapped(lambda chunk: _drawn(model, source, *chunk), draw.chunks(wanted_rows), workers)
     wants = (*(wanted(goal.goal, spec.schema) for goal in goals), *map(hold, knobs))

@@ -23,11 +23,12 @@ from cuts.logic import chances
 from cuts.logic.boxes import Boxes, find_boxes
 from cuts.logic.diagram import Diagram
 from cuts.model.device import find_device, find_threads, use_threads
-from cuts.model.fit import Fitted, Loss, Progress, train
+from cuts.model.fit import Fitted, Loss, train
 from cuts.model.mixture import Mixture, distributions, probability
 from cuts.model.objective import Objective
 from cuts.model.picking import picker
 from cuts.model.table import TableBackbone, table_of
+from cuts.progress import FitStep
 
 ROWS_A_BOX = 20  # rows drawn for each box that may be kept
 MAX_BOXES = 1250
@@ -45,7 +46,7 @@ class Refit:
     label: str | None
     config: Config
     seed: int
-    seen: Callable[[Progress], None] | None = None
+    seen: Callable[[FitStep], None] | None = None
 
 
 def repair(mix: Mixture, rules: Diagram, again: Refit) -> Fitted:

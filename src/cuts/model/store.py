@@ -26,10 +26,9 @@ from cuts.config import Config, config_from
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
-from cuts.effects.statistics import GoalFacts, TradeOff, Trial
+from cuts.model.facts import Facts, GoalFacts, RuleFacts, TradeOff, Trial
 from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
-from cuts.effects.rules import RuleFacts
 from cuts.privacy.transcript import Transcript, render, transcript_from
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
 from cuts.text.files import present
@@ -41,26 +40,6 @@ _TRANSCRIPT = "transcript.json"  # of private models only
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
 MAX_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30, _TRANSCRIPT: 1 << 30}  # of what a part unpacks to
 SLACK = 1e-6  # how far probabilities may be from summing to one
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """How a model was made."""
-
-    rows: int  # fitted to, and drawn unless another number is asked for
-    error: float  # mean total variation of the tables fitted to
-    steps: int
-    smoothing: float
-    seed: int
-    version: str
-    cpu_seconds: float = 0.0  # of the fit; times are not written: equal models are equal files
-    shape_seconds: float = 0.0  # CPU, of putting the row rules in place
-    moved: float = 0.0  # cells of a row that the row rules changed, on average
-    rules: tuple[RuleFacts, ...] = ()
-    goal_seconds: float = 0.0  # CPU, of moving the statistics
-    goals: tuple[GoalFacts, ...] = ()
-    trade_offs: tuple[TradeOff, ...] = ()
-    knobs: tuple[GroupShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,8 +147,8 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     rules = tuple(RuleFacts(**rule) for rule in data["rules"])
     goals = tuple(GoalFacts(**{name: _frozen(part) for name, part in goal.items()}) for goal in data.get("goals", ()))
     curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
-    knobs = tuple(GroupShare(**knob) for knob in data.get("knobs", ()))
-    found = Facts(**{**data, "rules": rules, "goals": goals, "trade_offs": curves, "knobs": knobs})
+    knobs = tuple(GroupShare(**knob) for knob in data.get("group_shares", ()))
+    found = Facts(**{**data, "rules": rules, "goals": goals, "trade_offs": curves, "group_shares": knobs})
     if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
         raise ValueError("the facts are no facts")
     return found

@@ -55,7 +55,9 @@ class _Keeping:
     fixed: bool
 
 
-def tilt(mix: Mixture, wants: Sequence[Target], stats: Statistics, classes: Classes, label: str | None = None) -> Tilted:
+def tilt(
+    mix: Mixture, wants: Sequence[Target], stats: Statistics, classes: Classes, label: str | None = None
+) -> Tilted:
     """The mixture moved to what is wanted, all of which `find_splits` called possible.
 
     As far as that goes, components are weighed by what they hold of the label instead of moving it inside them: what

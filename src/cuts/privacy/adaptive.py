@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import mean
 from typing import Generic, Protocol, TypeVar
 
@@ -25,6 +24,7 @@ from cuts.privacy.ledger import Terms
 from cuts.privacy.query import Owners, Query, fine
 from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estimate
 from cuts.privacy.workload import Workload
+from cuts.progress import Round
 
 SINGLES = 0.08  # share of the budget for the tables of single columns,
 MORE_SINGLES = 2  # and how often it is spent again, as long as
@@ -56,16 +56,6 @@ class Learner(Protocol[_Model]):
     def __call__(
         self, measurements: Sequence[Measurement], groups: Mapping[str, Owners], before: _Model | None
     ) -> _Model: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """How the work goes: how much of the budget is spent, and what was measured last."""
-
-    number: int
-    spent: float  # share of the budget
-    clique: Clique
-    sigma: float
 
 
 def release(

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from cuts.data.codec import CategoryBins, Codec, Codes, ColumnBins
 from cuts.data.columns import LARGEST_WHOLE, MomentKind, Numeric, Temporal
-from cuts.data.temporal import parse_moment, show_moment
 from cuts.data.physical import as_numbers
 from cuts.data.table import Bools, Floats, IntArray, Table
+from cuts.data.temporal import parse_moment, show_moment
 
 _NOWHERE = -1  # the bin of a cell that takes its row out
 _DAY = 86_400

@@ -29,8 +29,8 @@ from pyarrow import parquet as pq
 from cuts.data.exchange.csv_dialect import DELIMITERS
 from cuts.data.exchange.readable import unreadable
 from cuts.data.exchange.streams import ROWS, check_present, damaged, reading
-from cuts.data.temporal import show_moment
 from cuts.data.table import Bools, Table
+from cuts.data.temporal import show_moment
 from cuts.privacy.coding import float_text
 from cuts.text.diagnostic import CutsError, Diagnostic
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, get_args
 
-from cuts.privacy.ledger import Event, History, ReleaseLedger, Relation, Terms
+from cuts.privacy.ledger import Event, History, Relation, ReleaseLedger, Terms
 
 
 def ledger_data(ledger: ReleaseLedger) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from cuts.data.schema import fingerprint
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, ReleaseLedger, Terms
-from cuts.privacy.release_json import ledger_data, ledger_from
 from cuts.privacy.query import Owners, Query
+from cuts.privacy.release_json import ledger_data, ledger_from
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic
 from cuts.text.files import read_text
 

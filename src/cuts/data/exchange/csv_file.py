@@ -15,9 +15,9 @@ from pyarrow import csv
 
 from cuts.data.exchange.csv_dialect import DELIMITERS, Dialect, blank_lines, header, line_of, ragged_row
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
-from cuts.data.exchange.text_format import TextFormat, described, parse, show
 from cuts.data.exchange.readable import other_columns, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reading, reason
+from cuts.data.exchange.text_format import TextFormat, described, parse, show
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
 _BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.exchange import text_moments, text_numbers
+from cuts.data.exchange import text_numbers, text_temporal
 from cuts.data.exchange.text_format import TRUTHS, Kind, TextFormat, parse
 
 EVERY_KIND: tuple[Kind, ...] = ("truth", "moment", "span", "whole", "real")
@@ -52,7 +52,7 @@ def settle(evidence: Evidence) -> TextFormat:
     if evidence.looks is None:
         return TextFormat("empty")
     formats = tuple(look.style for look in evidence.looks if look.kind == "moment")
-    if not evidence.looks or text_moments.is_ambiguous(formats):
+    if not evidence.looks or text_temporal.is_ambiguous(formats):
         return TextFormat("text")
     best = evidence.looks[0]
     return replace(best, least=min(best.least, best.most))
@@ -76,7 +76,7 @@ def misfit(texts: pa.Array, look: TextFormat) -> int | None:
 def _possible(evidence: Evidence, text: str) -> tuple[TextFormat, ...]:
     """The looks one text has."""
     looks = [TextFormat("truth", word) for word in TRUTHS]
-    looks += [TextFormat("moment", format, _UNSEEN) for format in text_moments.formats_of(text, evidence.name)]
+    looks += [TextFormat("moment", format, _UNSEEN) for format in text_temporal.formats_of(text, evidence.name)]
     looks += [TextFormat("span", "", _UNSEEN), TextFormat("whole")]
     looks += [TextFormat("real", point, _UNSEEN) for point in evidence.points]
     texts = pa.array([text])
@@ -93,7 +93,7 @@ def _seen(look: TextFormat, texts: pa.Array) -> TextFormat | None:
     """The look, showing as many decimals as these texts do, or nothing if they have another one."""
     match look.kind:
         case "moment" | "span":
-            least, most = text_moments.count_digits(texts)
+            least, most = text_temporal.count_digits(texts)
         case "real":
             least, most = text_numbers.count_decimals(texts, look.style)
         case _:

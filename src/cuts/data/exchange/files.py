@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from cuts.data.exchange import arrow_file, csv_file, jsonl_file
 from cuts.data.exchange.csv_dialect import Dialect, find_dialect
-from cuts.data.exchange.text_format import TextFormat, format_of, type_of
 from cuts.data.exchange.readable import check_rows, unreadable
 from cuts.data.exchange.recast import dictionaries_of, plain_values, recast
 from cuts.data.exchange.streams import Compression, Kind, Write, check_present, check_writable, whole_or_nothing
+from cuts.data.exchange.text_format import TextFormat, format_of, type_of
 from cuts.data.table import Table
 from cuts.text.diagnostic import usage_error
 

@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
-from cuts.data.exchange.text_format import TextFormat, described, format_of, parse, show, type_of
 from cuts.data.exchange.readable import check_names, check_rows, check_type, undecodable, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reading
+from cuts.data.exchange.text_format import TextFormat, described, format_of, parse, show, type_of
 from cuts.text.diagnostic import CutsError
 
 _CHUNK = 4 << 20  # bytes

@@ -11,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.exchange import text_moments, text_numbers
+from cuts.data.exchange import text_numbers, text_temporal
 
 Kind = Literal["empty", "text", "truth", "moment", "span", "whole", "real"]
 
@@ -52,9 +52,9 @@ def type_of(look: TextFormat) -> pa.DataType:
         case "truth":
             return pa.bool_()
         case "moment":
-            return text_moments.moment_type(look.style, look.most)
+            return text_temporal.moment_type(look.style, look.most)
         case "span":
-            return pa.duration(text_moments.unit_of(look.most))
+            return pa.duration(text_temporal.unit_of(look.most))
         case "whole":
             return pa.int64()
         case "real":
@@ -91,9 +91,9 @@ def parse(texts: pa.Array, look: TextFormat) -> pa.Array:
         case "truth":
             return texts.cast(pa.bool_())
         case "moment":
-            return text_moments.parse_moments(texts, look.style, look.most)
+            return text_temporal.parse_moments(texts, look.style, look.most)
         case "span":
-            return text_numbers.parse_spans(texts, text_moments.unit_of(look.most))
+            return text_numbers.parse_spans(texts, text_temporal.unit_of(look.most))
         case "whole":
             return text_numbers.parse_wholes(texts)
         case _:
@@ -110,7 +110,7 @@ def show(values: pa.Array, look: TextFormat) -> pa.Array:
         case "truth":
             return pc.if_else(values, look.style, TRUTHS[look.style])
         case "moment":
-            return text_moments.show_moments(values, look.style, look.least, look.most)
+            return text_temporal.show_moments(values, look.style, look.least, look.most)
         case "span":
             return text_numbers.show_spans(values, look.least, look.most)
         case "real":
@@ -142,7 +142,7 @@ def _pattern(look: TextFormat) -> str:
         case "truth":
             return f"{look.style}|{TRUTHS[look.style]}"
         case "moment":
-            return text_moments.pattern(look.style)
+            return text_temporal.pattern(look.style)
         case "span":
             return text_numbers.SPAN
         case "whole":

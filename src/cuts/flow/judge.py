@@ -1,0 +1,88 @@
+"""The steps in order: read a program, find its schema and table, check, plan, verify.
+
+The command line and the Python functions are two ways to walk them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cuts.assess.evaluate import Quality
+from cuts.assess.evaluate import evaluate as evaluate_tables
+from cuts.assess.features import Features
+from cuts.assess.grid import Bins
+from cuts.assess.learners import CLASSIFIERS, Classifier
+from cuts.assess.request import Part
+from cuts.assess.verify import Verdict
+from cuts.assess.verify import verify as verify_spec
+from cuts.data.exchange.sources import from_frame
+from cuts.data.schema import Schema
+from cuts.flow.checks import check_shows_real
+from cuts.flow.inputs import infer_for_target
+from cuts.lang.binder import bind_all
+from cuts.lang.placeholders import fill
+from cuts.lang.syntax import Program
+from cuts.text.diagnostic import CutsError
+
+
+def verify(
+    program: Program,
+    schema: Schema,
+    table: Any,
+    *,
+    values: Mapping[str, str | float] | None = None,
+    real: Any = None,
+    model: Mapping[int, Sequence[float]] | None = None,
+    panel: Sequence[Classifier] = CLASSIFIERS,
+) -> tuple[Verdict, ...]:
+    """A verdict for every command on a table or frame; raises when the program does not bind.
+
+    Statistics of the `real` table or frame and of the `model` are told beside; see `assess.verify.verify`. What is
+    told of the real table is not private, so for a private program it is refused.
+    """
+    if real is not None:
+        check_shows_real(program)
+    filled = fill(program, values or {})
+    spec, found = bind_all(filled, schema)
+    if spec is None:
+        raise CutsError(found, program.source)
+    beside = None if real is None else from_frame(real)
+    return verify_spec(spec, from_frame(table), real=beside, model=model, panel=panel)
+
+
+def evaluate(
+    synthetic: Any,
+    train: Any,
+    test: Any,
+    schema: Schema | None = None,
+    *,
+    target: str | None = None,
+    protected: Sequence[str] | None = None,
+    desired: str | None = None,
+    parts: Sequence[Part] | None = None,
+    features: Features = "raw",
+    bins: Bins = "uniform",
+    seed: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Quality:
+    """How good a synthetic table is, measured against its train rows and test rows nobody trained on.
+
+    Tables or frames; the schema is inferred from the train rows unless given. The options are those of
+    `assess.evaluate.evaluate`. What it says is computed from real rows and is not private.
+    """
+    real = from_frame(train)
+    return evaluate_tables(
+        from_frame(synthetic),
+        real,
+        from_frame(test),
+        infer_for_target(real, "train", target) if schema is None else schema,
+        target=target,
+        protected=protected,
+        desired=desired,
+        parts=parts,
+        features=features,
+        bins=bins,
+        seed=seed,
+        say=say,
+    )

@@ -1,0 +1,79 @@
+"""What is known of how a model was made: the fit, and what each kind of command changed in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cuts.model.group_shares import GroupShare
+
+Method = Literal["tilt", "penalty"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFacts:
+    """One rule, as shares of rows: of the real ones, of the model's before and after it was shaped by the rules.
+
+    `applicable` shares are of the rows an implication is about. Where `after` is below 1, as in a program that
+    conditions, the diagram does the rest: all rows drawn satisfy the rule.
+    """
+
+    line: int
+    real: float
+    real_applicable: float
+    before: float
+    before_applicable: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoalFacts:
+    """One command about statistics: how it was met, and its numbers of the real rows and of the model before and after.
+
+    The numbers are in the order of the command's comparisons; of one between two statistics it is their difference.
+    """
+
+    number: int
+    line: int
+    method: Method
+    real: tuple[float, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How far a number was pushed, and what that left of the utility."""
+
+    value: float
+    utility: float
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOff:
+    """The trials of one command, the furthest last, the utility without it, and the value that was chosen."""
+
+    line: int
+    start: Trial
+    trials: tuple[Trial, ...]
+    chosen: float
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """How a model was made."""
+
+    rows: int  # fitted to, and drawn unless another number is asked for
+    error: float  # mean total variation of the tables fitted to
+    steps: int
+    smoothing: float
+    seed: int
+    version: str
+    cpu_seconds: float = 0.0  # of the fit; times are not written: equal models are equal files
+    shape_seconds: float = 0.0  # CPU, of enforcing the row rules
+    moved: float = 0.0  # cells of a row that the row rules changed, on average
+    rules: tuple[RuleFacts, ...] = ()
+    goal_seconds: float = 0.0  # CPU, of moving the statistics
+    goals: tuple[GoalFacts, ...] = ()
+    trade_offs: tuple[TradeOff, ...] = ()
+    group_shares: tuple[GroupShare, ...] = ()
