@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cuts.data.conform import conform
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.table import Table
-from cuts.flow.inputs import check
+from cuts.flow.checks import check
 from cuts.lang.binder import bind, bind_all, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.spec import (

@@ -23,7 +23,7 @@ from cuts.model.mixture import Mixture, marginal
 from cuts.model.noisy import (
     NoisyLearner,
     NoisyObjective,
-    Target,
+    TargetTable,
     _Misfit,
     descend,
     fit_noisy,
@@ -105,7 +105,7 @@ def assert_sound(mixture: Mixture, sizes: Mapping[str, int] = SIZES) -> None:
 CLIQUES: list[Clique] = [("a",), ("c",), ("a", "b"), ("c", "a"), ("a", "b", "c"), ("b", "c", "a")]
 
 
-def plain_misfit(targets: Sequence[Target], mix: Mixture) -> torch.Tensor:
+def plain_misfit(targets: Sequence[TargetTable], mix: Mixture) -> torch.Tensor:
     """The definition, by the mixture's own algebra."""
     off = [marginal(mix, t.clique).reshape(t.shares.shape) - t.shares for t in targets]
     return sum(((t.exactness * o**2).sum() / 2 for t, o in zip(targets, off, strict=True)), torch.zeros(()))
@@ -124,7 +124,7 @@ def test_the_misfit_and_its_gradient_are_those_of_the_definition(
         cells = int(np.prod([SIZES[name] for name in clique]))
         exact = rng.random(cells).reshape(shape) if rng.random() < 0.7 else rng.random()
         targets.append(
-            Target(clique, torch.as_tensor(rng.normal(0, 0.3, cells).reshape(shape)), torch.as_tensor(exact))
+            TargetTable(clique, torch.as_tensor(rng.normal(0, 0.3, cells).reshape(shape)), torch.as_tensor(exact))
         )
     found, plain = (
         [each.clone().requires_grad_() for each in (mix.w, *mix.P)] for _ in range(2)
@@ -142,7 +142,7 @@ def test_gradients_agree_with_small_differences() -> None:
     rng = np.random.default_rng(3)
     mix = random_mixture(rng, 3)
     targets = [
-        Target(clique, torch.as_tensor(rng.random((int(np.prod([SIZES[n] for n in clique[:-1]])), SIZES[clique[-1]]))),
+        TargetTable(clique, torch.as_tensor(rng.random((int(np.prod([SIZES[n] for n in clique[:-1]])), SIZES[clique[-1]]))),
                torch.as_tensor(rng.random()))
         for clique in CLIQUES
     ]  # fmt: skip
