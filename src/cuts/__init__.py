@@ -30,6 +30,8 @@ from cuts.lang.printer import render
 from cuts.text.diagnostic import CutsError, Diagnostic
 
 if TYPE_CHECKING:
+    from cuts.flow.run import RunResult
+    from cuts.flow.run import run_program as run
     from cuts.synthesizer import Synthesizer
 
 __version__ = "0.1.0"
@@ -41,6 +43,7 @@ __all__ = [
     "Diagnostic",
     "Integer",
     "Real",
+    "RunResult",
     "Schema",
     "Synthesizer",
     "Table",
@@ -54,14 +57,19 @@ __all__ = [
     "read_schema",
     "read_table",
     "render",
+    "run",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """`Synthesizer` loads torch, so it is loaded when it is asked for."""
+    """What needs torch, which takes a second to load, is loaded when it is asked for."""
     if name == "Synthesizer":
         from cuts.synthesizer import Synthesizer
 
         return Synthesizer
+    if name in ("run", "RunResult"):
+        from cuts.flow import run
+
+        return run.run_program if name == "run" else run.RunResult
     raise AttributeError(f"module 'cuts' has no attribute {name!r}")

@@ -1,11 +1,20 @@
-"""What will be done with each command, and what is promised for it."""
+"""What will be done with each command, and what is promised for it.
+
+The plan decides: the passes over a model (`cuts.effects`) dispatch on the `way` of each step, and `cuts plan` prints the
+same field. A plan is made from program, schema and settings alone. Whether a statistic has a closed form depends on the
+bins as well, and those of a fit are chosen from rows: `settle` decides that again once they are known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, assert_never
+from dataclasses import dataclass, replace
+from typing import Any, Literal, assert_never
 
+from cuts.config import Config
+from cuts.data.codec import Codec
+from cuts.data.columns import Numeric
+from cuts.data.schema import Category, Schema
 from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
@@ -13,9 +22,11 @@ from cuts.lang.spec import (
     Bound,
     Distribution,
     Goal,
+    InSet,
     Level,
     ModelAim,
     ModelGoal,
+    Pred,
     Privacy,
     Relation,
     RowRule,
@@ -27,69 +38,176 @@ from cuts.lang.spec import (
     statistics_of,
 )
 from cuts.lang.targets import target_values
-from cuts.logic.core import build_grid
-from cuts.logic.diagram import Diagram, compile_rules
+from cuts.logic.core import Cuts, build_grid, comparisons, find_cuts
 from cuts.logic.layout import conditions, lay_out
 from cuts.logic.splits import find_splits
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import SINGLES
 from cuts.text.columns import align
-from cuts.text.diagnostic import counted
+from cuts.text.diagnostic import listed
 from cuts.vocab.names import measures
+
+Way = Literal[
+    "diagram + repair",  # the model is moved into the rule, and rows are drawn through its decision diagram
+    "diagram",  # rows are drawn through the decision diagram of the rules
+    "train + diagram",  # a penalty while training, then the same
+    "tilt",  # components are reweighted in closed form
+    "train",  # fine-tuned by gradients
+    "steer",  # group rates adjusted in a closed loop with the classifier
+    "hide",  # the column is made independent of the others
+    "measure",  # measured and reported only
+    "noise",  # the rows are seen through noisy counts only
+]
+
+Command = ModelGoal | ModelAim
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command: where it stands, its level, what is promised, how it is met."""
+    """One command: its number, its line, its level, what is promised, and the way it is met, also in words."""
 
+    number: int
     line: int
     command: str
     level: Level
     promise: str
+    way: Way
     how: str
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A step for every command, in the order of the program."""
+    """One step per command, in the order of the program, and the conditions no bin may straddle."""
 
-    data: str
+    spec: Spec
     steps: tuple[Step, ...]
+    conditions: tuple[Pred, ...]
+
+    @property
+    def cuts(self) -> Cuts:
+        """The edges and sets of categories that the bins need."""
+        return find_cuts(self.conditions, self.spec.schema)
+
+    def way(self, command: Bound) -> Way:
+        """The way a command is met."""
+        return next(step.way for step in self.steps if step.number == command.origin.number)
+
+    def commands(self, *ways: Way) -> tuple[Bound, ...]:
+        """The commands that are met in one of some ways, in the order of the program."""
+        return tuple(command for command in self.spec.commands if self.way(command) in ways)
 
 
-def plan(spec: Spec) -> Plan:
-    """The plan of a spec."""
-    diagram = compile_rules([rule.pred for rule in spec.rules], build_grid([r.pred for r in spec.rules], spec.schema))
-    closed = closed_forms(spec)
-    steps = tuple(
-        Step(c.origin.line, c.origin.title, level(c), _promise(c), _how(c, diagram, c.origin.number in closed))
-        for c in spec.commands
-    )
-    return Plan(spec.schema.name, steps)
+def plan(spec: Spec, config: Config | None = None) -> Plan:
+    """The plan of a spec under some settings, as far as it can be made without rows."""
+    conditions = _conditions(spec)
+    schema = with_bins(spec.schema, config or Config())
+    return settle(Plan(spec, (), conditions), build_grid(conditions, schema).codec)
 
 
-def closed_forms(spec: Spec) -> frozenset[int]:
-    """The numbers of the commands about statistics that are met in closed form, as far as the schema tells."""
+def settle(draft: Plan, codec: Codec) -> Plan:
+    """The plan once the bins are known: a closed form exists only where components need not be split too finely."""
+    tilted = _closed_forms(draft.spec, codec)
+    steps = tuple(_step(command, command.origin.number in tilted) for command in draft.spec.commands)
+    return replace(draft, steps=steps)
+
+
+def with_bins(schema: Schema, config: Config) -> Schema:
+    """The schema with the bins that the settings ask for instead of its own."""
+    columns = [
+        replace(column, bins=config.bins or column.bins, binning=config.binning or column.binning)
+        if isinstance(column, Numeric)
+        else column
+        for column in schema.columns
+    ]
+    return replace(schema, columns=tuple(columns))
+
+
+def label_kept(spec: Spec, label: str | None) -> str | None:
+    """The label, if statistics are to be met without moving it inside components.
+
+    Steering moves just that, the rates of the label by group, so then nothing is kept.
+    """
+    return None if any(_way(command, False) == "steer" for command in spec.commands) else label
+
+
+# --- decisions
+
+
+def _conditions(spec: Spec) -> tuple[Pred, ...]:
+    """All predicates on rows that a program needs decided."""
+    preds = [rule.pred for rule in spec.rules]
+    for command in spec.commands:
+        if isinstance(command, TableGoal | TableAim):
+            values = target_values(command, spec.schema)
+            preds += [pred for value in values for stat in statistics_of(value) for pred in conditions(stat)]
+    for command in spec.commands:
+        if isinstance(command, ModelGoal | ModelAim):  # groups and outcomes need bins of their own
+            for name in (*command.measure.protected, command.measure.target):
+                column = spec.schema[name]
+                assert isinstance(column, Category)
+                preds += [InSet(name, frozenset({category})) for category in column.categories]
+    return tuple(preds)
+
+
+def _closed_forms(spec: Spec, codec: Codec) -> frozenset[int]:
+    """The numbers of the commands about statistics that have a closed form over these bins."""
     asked: dict[int, list[Statistic]] = {}
     for command in spec.commands:
         if isinstance(command, TableGoal | TableAim) and command.weight is None and command.method != "penalty":
             values = target_values(command, spec.schema)
             asked[command.origin.number] = [stat for value in values for stat in statistics_of(value)]
-    preds = [pred for stats in asked.values() for stat in stats for pred in conditions(stat)]
-    codec = build_grid(preds, spec.schema).codec
-    _, possible = find_splits(list(asked.values()), lambda stat: lay_out(stat, codec), spec.schema.label)
+    label = label_kept(spec, spec.schema.label)
+    _, possible = find_splits(list(asked.values()), lambda stat: lay_out(stat, codec), label)
     return frozenset(number for number, able in zip(asked, possible, strict=True) if able)
 
 
-def as_text(made: Plan) -> str:
-    """The plan as a table."""
-    rows = [[str(s.line), s.level.value, s.promise, s.how, s.command] for s in made.steps]
-    return align(["line", "level", "promise", "how", "command"], rows, right=[0])
+def _way(command: Bound, is_closed: bool) -> Way:
+    match command:
+        case RowRule(pred, _, mode, method):
+            if ties_columns(pred):  # no bin decides such a rule, so it acts on the rows drawn only
+                return "diagram"
+            return "train + diagram" if method == "penalty" else "diagram + repair" if mode == "repair" else "diagram"
+        case TableGoal() | TableAim():
+            return "tilt" if is_closed else "train"
+        case ModelGoal() | ModelAim():
+            return _classifier_way(command)
+        case Privacy():
+            return "noise"
+        case _:
+            assert_never(command)
 
 
-def as_data(made: Plan) -> dict[str, Any]:
-    """The plan as JSON values."""
-    return {"data": made.data, "steps": [{**asdict(s), "level": s.level.value} for s in made.steps]}
+def ties_columns(pred: Pred) -> bool:
+    """Whether a predicate compares columns with each other, as `start <= stop` does."""
+    return any(len(leaf.form.terms) > 1 for leaf in comparisons(pred))
+
+
+def _classifier_way(command: Command) -> Way:
+    if command.method is not None or command.weight is not None:
+        return "train"
+    if measures()[command.measure.name].kind == "UTILITY":
+        return "hide" if asks_for_less(command) else "measure"
+    if isinstance(command, ModelAim):
+        return "steer" if command.direction == "MINIMIZE" else "measure"
+    return "steer" if command.op in ("<", "<=", "==") else "measure"
+
+
+def asks_for_less(command: Command) -> bool:
+    """Whether a command about predicting a column asks for less of it."""
+    higher = measures()[command.measure.name].direction == "higher is more useful"
+    if isinstance(command, ModelAim):
+        return (command.direction == "MINIMIZE") == higher
+    return command.op in (("<", "<=") if higher else (">", ">="))
+
+
+# --- words
+
+
+def _step(command: Bound, is_closed: bool) -> Step:
+    origin, way = command.origin, _way(command, is_closed)
+    return Step(
+        origin.number, origin.line, origin.title, level(command), _promise(command), way, _how(command, way)
+    )
 
 
 def _promise(command: Bound) -> str:
@@ -109,48 +227,41 @@ def _promise(command: Bound) -> str:
             assert_never(command)
 
 
-def _how(command: Bound, diagram: Diagram, closed: bool) -> str:
+def _how(command: Bound, way: Way) -> str:
     match command:
-        case RowRule(_, _, mode, method):
-            penalty = "penalty while training, then " if method == "penalty" else ""
-            return f"{penalty}rows drawn through the diagram ({counted(diagram.size, 'node')}), {mode}"
-        case TableGoal():
-            chosen = ", then rows chosen to match" if command.weight is None else ""
-            return ("closed form" if closed else _weight(command.weight)) + chosen
-        case TableAim():
-            return f"{'closed form' if closed else _weight(command.weight)}, step by step"
+        case RowRule():
+            sampled = "rows are sampled so that they cannot break the rule"
+            first = {"diagram + repair": "model moved into the rule, then ", "train + diagram": "penalty in training, then "}
+            return first.get(way, "") + sampled
+        case TableGoal() | TableAim():
+            moved = "model reweighted in closed form" if way == "tilt" else f"fine-tuned, {_weight(command.weight)}"
+            if isinstance(command, TableAim):
+                return moved if command.weight is not None else f"{moved}, step by step within the budget"
+            return moved if command.weight is not None else f"{moved}, then rows selected to match"
         case ModelGoal() | ModelAim():
-            return _effect(command)
+            return _classifier_words(command, way)
         case Privacy(epsilon, delta):
             budget = f"rho {short(rho_of(epsilon, delta), 3)}, {100 * SINGLES:.0f} % of it for single columns"
-            return f"noisy counts only: {budget}, the rest round by round"
+            return f"noisy counts only: {budget}, the rest in adaptive rounds"
         case _:
             assert_never(command)
 
 
-def _effect(command: ModelGoal | ModelAim) -> str:
-    measure, entry = command.measure, measures()[command.measure.name]
-    if command.method is not None or command.weight is not None:
-        return f"{command.method or 'ridge'} surrogate for {measure.target}, {_weight(command.weight)}"
-    if entry.kind == "FAIRNESS":
-        return f"shares of {measure.target} by group turned until classifiers treat {_listed(measure.protected)} alike"
-    return f"{measure.target} made independent of the other columns" if hides(command) else "measured only"
-
-
-def hides(command: ModelGoal | ModelAim) -> bool:
-    """Whether a command about predicting a column asks for less of it."""
-    higher = measures()[command.measure.name].direction == "higher is more useful"
-    if isinstance(command, ModelAim):
-        return (command.direction == "MINIMIZE") == higher
-    return command.op in (("<", "<=") if higher else (">", ">="))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(names)
+def _classifier_words(command: Command, way: Way) -> str:
+    measure = command.measure
+    match way:
+        case "train":
+            return f"fine-tuned on a {command.method or 'ridge'} classifier of `{measure.target}`, {_weight(command.weight)}"
+        case "steer":
+            return f"group rates of `{measure.target}` adjusted until XGBoost treats {listed(measure.protected)} alike"
+        case "hide":
+            return f"`{measure.target}` made independent of the other columns"
+        case _:
+            return "measured only"
 
 
 def _weight(weight: float | None) -> str:
-    return "fine-tuning, automatic weight" if weight is None else f"fine-tuning, weight {short(weight)}"
+    return "automatic weight" if weight is None else f"weight {short(weight)}"
 
 
 def _tolerances(goal: Goal) -> Sequence[float]:
@@ -161,3 +272,16 @@ def _tolerances(goal: Goal) -> Sequence[float]:
             return [tolerance for part in parts for tolerance in _tolerances(part)]
         case _:
             assert_never(goal)
+
+
+def as_text(plan: Plan) -> str:
+    """The plan as a table."""
+    rows = [[str(step.line), step.level.value, step.promise, step.way, step.how, step.command] for step in plan.steps]
+    return align(["line", "level", "promise", "way", "how", "command"], rows, right=[0])
+
+
+def as_data(plan: Plan) -> dict[str, Any]:
+    """The plan as JSON values."""
+    fields = ("line", "command", "promise", "way", "how")
+    steps = [{**{name: getattr(step, name) for name in fields}, "level": step.level.value} for step in plan.steps]
+    return {"data": plan.spec.schema.name, "steps": steps}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from cuts.text.diagnostic import Diagnostic
+from cuts.text.source import Source
 
 Say = Callable[[str], None]
 
@@ -29,12 +32,15 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Functions that are called as the work goes on: at a new stage, for rows counted, steps of a fit, private rounds.
+    """Functions that are called as the work goes on; by default nothing is reported.
 
-    By default nothing is reported.
+    They hear of the next stage, the rows counted so far, steps of a fit, private rounds, warnings about the program, and
+    what has been spent on private data so far.
     """
 
     stage: Say = lambda _: None
     counted: Callable[[int], None] = lambda _: None
     fitted: Callable[[FitStep], None] = lambda _: None
     measured: Callable[[Round], None] = lambda _: None
+    warned: Callable[[Sequence[Diagnostic], Source], None] = lambda _, __: None
+    spent: Say = lambda _: None

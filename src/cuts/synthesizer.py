@@ -12,24 +12,30 @@ import pyarrow as pa
 
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
-from cuts.config import Config, config_from
-from cuts.count.sources import Rows, rows_in, rows_of
-from cuts.data.exchange.frames import FrameForm, form_like, give, take
+from cuts.config import Config
+from cuts.data.exchange.frames import FrameForm, form_like, from_native, to_native
 from cuts.data.exchange.sources import from_frame
 from cuts.data.schema import Schema
-from cuts.data.table import Table
-from cuts.flow import checks, inputs, release
-from cuts.flow.learn import fit_model
-from cuts.lang.parser import parse
+from cuts.flow import run as flow
+from cuts.flow.checks import private_command
+from cuts.flow.inputs import read_program
+from cuts.flow.request import PrivacyOptions
 from cuts.lang.syntax import Program
 from cuts.model import store
-from cuts.model.rows import complete_rows, sample_blocks, spec_of
-from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
-from cuts.privacy.reading import PrivateFile, cells_of
-from cuts.text.diagnostic import CutsError, has_errors
+from cuts.privacy.transcript import Transcript
 
-PARAMETERS = ("program", "schema", "label", "seed", "config", "values", "data_id", "ledger", "max_epsilon")
-NOTHING_ASKED = "SYNTHESIZE: table; END;"
+PARAMETERS = (
+    "program",
+    "schema",
+    "label",
+    "seed",
+    "config",
+    "values",
+    "data_id",
+    "ledger",
+    "max_epsilon",
+    "transcript",
+)
 
 
 class Synthesizer:
@@ -40,7 +46,9 @@ class Synthesizer:
     to the others matters most. `config` is a `Config` or a mapping of its settings, `values` fill placeholders.
 
     A private program needs a declared schema; its rows are read once, by the trusted core. Releases of the same
-    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `max_epsilon` is spent.
+    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `max_epsilon` is spent. If a
+    fit fails after that, the release is saved in a file beside the ledger, which the error names; a Synthesizer with
+    that `transcript` fits it again without rows and at no cost: `fit()`.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})
@@ -61,6 +69,7 @@ class Synthesizer:
         data_id: str | None = None,
         ledger: str | Path | None = None,
         max_epsilon: float | None = None,
+        transcript: Transcript | str | Path | None = None,
     ) -> None:
         self.program = program
         self.schema = schema
@@ -71,30 +80,33 @@ class Synthesizer:
         self.data_id = data_id
         self.ledger = ledger
         self.max_epsilon = max_epsilon
+        self.transcript = transcript
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the rows of a pandas, polars or Arrow frame, or of the file at a path; `y` is not looked at."""
-        program = _program(self.program)
-        config = self.config if isinstance(self.config, Config) else config_from(self.config or {})
-        if checks.private_command(program) is not None:
-            return self._fit_private(program, X, config)
-        rows, form = _rows(X)
-        schema = inputs.schema_of(program, rows, schema=self.schema, label=self.label)
-        found = checks.check(program, schema, values=self.values)
-        if has_errors(found.diagnostics):
-            raise CutsError(found.diagnostics, found.program.source)
-        seed = _checked_seed(self.seed)
-        model = fit_model(program, schema, rows, config=config, seed=seed, values=self.values)
-        return self._keep(model, None if form is None else _form_of(form, schema))
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Learn the rows of a pandas, polars or Arrow frame, or of the file at a path; `y` is not looked at.
 
-    def _fit_private(self, program: Program, X: Any, config: Config) -> Self:
-        rows = PrivateFile(Path(X)) if isinstance(X, str | Path) else cells_of(X)
-        schema = inputs.schema_of(program, None, schema=self.schema, label=self.label)
-        book = default_ledger_file() if self.ledger is None else LedgerFile(Path(self.ledger))
-        account = release.Account(book, self.data_id or schema.name, self.max_epsilon)
-        seed = _checked_seed(self.seed)
-        made = release.fit_private(program, schema, rows, account, config=config, seed=seed, values=self.values)
-        return self._keep(made.model, None if isinstance(X, str | Path) else form_like(X, made.reference))
+        With a `transcript` nothing is read, and `X` only says which kind of frame to sample.
+        """
+        program = read_program(self.program)
+        is_private = self.transcript is not None or private_command(program) is not None
+        data, form = (X, None) if X is None or is_private or isinstance(X, str | Path) else from_native(X)
+        request = flow.make_request(
+            program,
+            data,
+            schema=self.schema,
+            label=self.label,
+            seed=self.seed,
+            config=self.config,
+            values=self.values,
+            privacy=PrivacyOptions(None if self.ledger is None else Path(self.ledger), self.data_id, self.max_epsilon),
+            transcript=self.transcript,
+        )
+        fitted = flow.fit(request)
+        schema = fitted.model.codec.schema
+        if form is not None:
+            return self._keep(fitted.model, _form_of(form, schema))
+        is_frame = X is not None and not isinstance(X, str | Path)
+        return self._keep(fitted.model, form_like(X, fitted.reference) if is_frame else None)
 
     def _keep(self, model: store.Model, form: FrameForm | None) -> Self:
         self.model_, self.form_ = model, form
@@ -117,20 +129,22 @@ class Synthesizer:
         cells and columns are made. `seed` is another one than the synthesizer's.
         """
         self._check_fitted()
-        chosen = _checked_seed(self.seed if seed is None else seed)
-        if seed_rows is not None:
-            if n is not None:
-                raise ValueError("give either `n` or `seed_rows`: each of the seed rows makes one row")
-            made = complete_rows(self.model_, from_frame(seed_rows), where=where, seed=chosen)
-        else:
-            blocks = sample_blocks(self.model_, n, where=where, seed=chosen, workers=workers)
-            made = Table(pa.concat_tables([block.arrow for block in blocks]))
-        return made.arrow if self.form_ is None else give(made, self.form_)
+        if seed_rows is not None and n is not None:
+            raise ValueError("give either `n` or `seed_rows`: each of the seed rows makes one row")
+        drawn = flow.sample(
+            self.model_,
+            n,
+            where=where,
+            seed_rows=None if seed_rows is None else from_frame(seed_rows),
+            seed=_checked_seed(self.seed if seed is None else seed),
+            workers=workers,
+        )
+        return drawn.table.arrow if self.form_ is None else to_native(drawn.table, self.form_)
 
     def verify(self, table: Any) -> tuple[Verdict, ...]:
         """A verdict for every command of the program on a table or frame."""
         self._check_fitted()
-        return verify_spec(spec_of(self.model_), from_frame(table))
+        return verify_spec(self.model_.spec, from_frame(table))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a `.synth` file."""
@@ -175,24 +189,6 @@ class Synthesizer:
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise RuntimeError("this Synthesizer is not fitted yet: call `fit` with a table first")
-
-
-def _program(given: str | Path | Program | None) -> Program:
-    """The program of a text, a path or none; a text that names a file is its path."""
-    if isinstance(given, Program):
-        return given
-    if given is None:
-        return parse(NOTHING_ASKED)
-    if isinstance(given, Path) or given.strip().endswith(".cuts"):
-        return inputs.read_program(Path(given))
-    return parse(given)
-
-
-def _rows(X: Any) -> tuple[Rows, FrameForm | None]:
-    if isinstance(X, str | Path):
-        return rows_in(X), None
-    table, form = take(X)
-    return rows_of(table), form
 
 
 def _form_of(form: FrameForm, schema: Schema) -> FrameForm:

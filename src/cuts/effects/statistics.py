@@ -1,153 +1,198 @@
-"""The statistics of a program on a model: which way each is met, and what that changes.
+"""The pass that moves a model to the statistics a program asks for.
 
 What has a closed form is met that way (`model/tilt.py`), all such commands together. The others are trained for
-(`model/finetune.py`), around the model that already has the first ones. A number that is to be minimised or maximised
-is moved step by step, everything else held, until the budget of its command is used up.
+(`model/finetune.py`), around the model that already has the first ones. A number to be minimised or maximised is moved
+step by step, everything else kept, until the budget of its command is used up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from time import process_time
 
 import torch
 
+from cuts.data.conform import conform
 from cuts.data.schema import Schema
-from cuts.lang.spec import Const, Pred, TableAim, TableGoal, statistics_of
-from cuts.lang.targets import AllTargets, Target, Targets, single, target_values, violation, wanted
+from cuts.effects.shaping import Shaping
+from cuts.lang.comparisons import compared
+from cuts.lang.spec import Const, Spec, TableAim, TableGoal, statistics_of
+from cuts.lang.targets import AllTargets, Target, Targets, single, violation, wanted
 from cuts.lang.tolerance import default_tolerance
-from cuts.logic.layout import conditions
 from cuts.logic.splits import Classes, find_splits
 from cuts.model.cells import Statistics
-from cuts.model.facts import Method, TradeOff, Trial
+from cuts.model.facts import GoalFacts, TradeOff, Trial
 from cuts.model.finetune import Term, finetune, own_marginals, want_term
+from cuts.model.group_shares import GroupShare, hold
 from cuts.model.mixture import Mixture
 from cuts.model.shape import Refit
+from cuts.model.store import Model
 from cuts.model.tilt import tilt
 from cuts.model.utility import Utility
+from cuts.plan import Plan, Way, label_kept
+from cuts.read import exact
 
-DOUBLINGS, HALVINGS = 14, 5  # of the step with which a number is pushed
-MET = 1.0  # tolerances: a trial that ends further from what it was pushed to counts as failed
+DOUBLINGS, HALVINGS = 14, 5  # of the step by which a number is pushed
+MAX_MISS = 1.0  # tolerances: a trial that ends further from what it was pushed to has failed
+SHARES = -1  # the key under which group shares are kept, beside the numbers of commands
+
+Command = TableGoal | TableAim
+
+
+def meet(shaping: Shaping) -> Shaping:
+    """The model with the statistics the program asks for."""
+    base = shaping.model
+    if not statistics_in(shaping.plan.spec):
+        return replace(shaping, base=base)
+    shaping.observer.stage("moving the statistics")
+    return replace(shaping, base=base, model=with_shares(replace(shaping, base=base), ()))
+
+
+def with_shares(shaping: Shaping, shares: Sequence[GroupShare]) -> Model:
+    """The base model with the statistics the program asks for, and with group shares kept at their values."""
+    model, learned, stats = shaping.base, shaping.learned, shaping.stats
+    commands, schema = statistics_in(shaping.plan.spec), model.codec.schema
+    ground = _Ground(model.mixture, stats, learned.refit(shaping.observer), shaping.plan, learned.label)
+    moved = pursue(ground, commands, schema, learned.utility(), [hold(share) for share in shares])
+    sample = conform(learned.sample, schema)
+    numbers = compared(shaping.plan.spec)
+    goals = []
+    for command in commands:
+        measured = [one.measured for one in numbers[command.origin.number]]
+        real = tuple(exact.value(one, sample, schema) for one in measured)
+        before, after = (tuple(stats.known(one, mix) for one in measured) for mix in (model.mixture, moved.mixture))
+        goals.append(GoalFacts(command.origin.number, command.origin.line, real, before, after))
+    facts = replace(
+        model.facts,
+        goal_seconds=model.facts.goal_seconds + moved.cpu_seconds,
+        goals=tuple(goals),
+        trade_offs=(*model.facts.trade_offs, *moved.trade_offs),
+        group_shares=tuple(shares),
+    )
+    result = replace(shaping, model=replace(model, mixture=moved.mixture, facts=facts))
+    for command in commands:
+        result = result.met(result.model, (command,), moved.ways[command.origin.number])
+    return result.model
+
+
+def statistics_in(spec: Spec) -> tuple[Command, ...]:
+    """The commands about statistics."""
+    return tuple(command for command in spec.commands if isinstance(command, Command))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pursued:
-    """A mixture with the statistics asked for: how each command was met, and what the aims cost."""
+class Moved:
+    """A mixture with the statistics asked for: the way each command was met, by its number, and what the aims cost."""
 
     mixture: Mixture
-    methods: tuple[Method, ...]  # one a command
+    ways: Mapping[int, Way]
     trade_offs: tuple[TradeOff, ...]
     cpu_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Pursuit:
-    """One command: what it wants, and the weight or the method it states."""
+    """One command: its targets, its weight, and whether it is met in closed form."""
 
-    want: Targets
-    weight: float | None
-    method: str | None
+    targets: Targets
+    is_closed: bool
+    weight: float | None = None
     aim: TableAim | None = None  # one with a weight of its own, which says how far to go
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ground:
-    """Where commands are met from: the model without any, its statistics, what fitting again needs.
-
-    The label `kept` is not moved inside components where that can be helped.
-    """
+    """Where commands are met from: the mixture without any, its statistics, what fitting again needs, the plan."""
 
     mix: Mixture
     stats: Statistics
-    again: Refit
-    kept: str | None
+    refit: Refit
+    plan: Plan
+    label: str | None
 
+    @property
+    def kept(self) -> str | None:
+        """The label, where it is not moved inside components if that can be helped."""
+        return label_kept(self.plan.spec, self.label)
 
-def conditions_of(commands: Sequence[TableGoal | TableAim], schema: Schema) -> list[Pred]:
-    """The predicates on rows that commands about statistics need decided: no bin may straddle one."""
-    values = [value for command in commands for value in target_values(command, schema)]
-    return [pred for value in values for stat in statistics_of(value) for pred in conditions(stat)]
+    def is_closed(self, command: Command) -> bool:
+        """Whether the plan meets a command in closed form."""
+        return self.plan.way(command) == "tilt"
 
 
 def pursue(
-    mix: Mixture,
-    commands: Sequence[TableGoal | TableAim],
-    schema: Schema,
-    stats: Statistics,
-    again: Refit,
-    utility: Utility,
-    held: Sequence[Target] = (),
-) -> Pursued:
-    """The mixture moved to what the commands ask for, and to further numbers that are held."""
+    ground: _Ground, commands: Sequence[Command], schema: Schema, utility: Utility, shares: Sequence[Target] = ()
+) -> Moved:
+    """The mixture moved to what the commands ask for, with group shares kept."""
     began = process_time()
-    # Numbers that are held are about what tells the label.
-    ground = _Ground(mix, stats, again, None if held else again.label)
-    known = {
-        place: _Pursuit(wanted(command.goal, schema), command.weight, command.method)
-        for place, command in enumerate(commands)
+    pursuits = {
+        command.origin.number: _Pursuit(wanted(command.goal, schema), ground.is_closed(command), command.weight)
+        for command in commands
         if isinstance(command, TableGoal)
     }
-    for place, command in enumerate(commands):
+    for command in commands:
         if isinstance(command, TableAim) and command.weight is not None:
-            known[place] = _Pursuit(AllTargets(()), command.weight, command.method, command)
-    if held:
-        known[-1] = _Pursuit(AllTargets(tuple(held)), None, None)
-    found, methods = _meet(ground, known)
+            pursuits[command.origin.number] = _Pursuit(AllTargets(()), False, command.weight, command)
+    if shares:
+        pursuits[SHARES] = _Pursuit(AllTargets(tuple(shares)), True)
+    mix, ways = _meet(ground, pursuits)
     curves = []
-    for place, command in enumerate(commands):
+    for command in commands:
         if isinstance(command, TableAim) and command.weight is None:
-            push = _Push(command, schema)
-            known[place], curve = _pushed(ground, found, push, place, known, utility)
+            pursuit, curve = _pushed(ground, mix, _Push(command, schema), pursuits, utility)
+            pursuits[command.origin.number] = pursuit
             curves.append(curve)
-            found, methods = _meet(ground, known)
-    every = tuple(methods.get(place, "tilt") for place in range(len(commands)))
-    return Pursued(found, every, tuple(curves), process_time() - began)
+            mix, ways = _meet(ground, pursuits)
+    return Moved(mix, ways, tuple(curves), process_time() - began)
 
 
 # --- goals
 
 
-def _meet(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, dict[int, Method]]:
-    """The mixture with everything wanted, and how each command was met."""
-    mix, stats, again = ground.mix, ground.stats, ground.again
+def _meet(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, dict[int, Way]]:
+    """The mixture with everything asked for, and the way each command was met."""
+    mix, stats, refit = ground.mix, ground.stats, ground.refit
     classes, closed = _closed(ground, pursuits)
-    methods: dict[int, Method] = {place: "tilt" if place in closed else "penalty" for place in pursuits}
-    together = [want for some in closed.values() for want in some]
+    ways: dict[int, Way] = {number: "tilt" if number in closed else "train" for number in pursuits}
+    together = [target for targets in closed.values() for target in targets]
     if together:
         mix = tilt(mix, together, stats, classes, ground.kept).mixture
-    rest = [_term(each, stats) for place, each in pursuits.items() if place not in closed]
+    rest = [_term(pursuit, stats) for number, pursuit in pursuits.items() if number not in closed]
     if rest:
-        around = replace(again, marginals=own_marginals(mix, again.marginals, again.label)) if together else again
+        around = replace(refit, marginals=own_marginals(mix, refit.marginals, refit.label)) if together else refit
         terms = [*rest, *([want_term(AllTargets(tuple(together)), stats)] if together else [])]
         mix = finetune(mix, terms, around).mixture
         if together:  # training left them nearly met
             mix = tilt(mix, together, stats, classes, ground.kept).mixture
-    return mix, methods
+    return mix, ways
 
 
 def _term(pursuit: _Pursuit, stats: Statistics) -> Term:
     """What training pulls at for a command."""
     aim = pursuit.aim
     if aim is None:
-        return want_term(pursuit.want, stats, pursuit.weight)
+        return want_term(pursuit.targets, stats, pursuit.weight)
     sign = 1.0 if aim.direction == "MINIMIZE" else -1.0
     nothing = torch.zeros((), dtype=torch.float64)
     return Term(lambda _: nothing, lambda mix: sign * stats.value(aim.value, mix), aim.weight)
 
 
 def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, dict[int, list[Target]]]:
-    """What has a closed form, command by command, and the classes components are split by for it."""
+    """The targets met in closed form, by command, and the classes components are split by for it.
+
+    Group shares come last: if the commands leave too few classes for them, they are trained for instead.
+    """
     stats = ground.stats
-    wants = {
-        place: list(single(each.want, lambda want: violation(want, stats.known(want.value, ground.mix))))
-        for place, each in pursuits.items()
-        if each.weight is None and each.method != "penalty"
+    order = sorted((number for number, pursuit in pursuits.items() if pursuit.is_closed), key=lambda n: n == SHARES)
+    targets = {
+        number: list(single(pursuits[number].targets, lambda t: violation(t, stats.known(t.value, ground.mix))))
+        for number in order
     }
-    groups = [[stat for want in some for stat in statistics_of(want.value)] for some in wants.values()]
+    groups = [[stat for target in some for stat in statistics_of(target.value)] for some in targets.values()]
     classes, possible = find_splits(groups, stats.layout, ground.kept)
-    return classes, {place: some for (place, some), able in zip(wants.items(), possible, strict=True) if able}
+    return classes, {number: some for (number, some), able in zip(targets.items(), possible, strict=True) if able}
 
 
 # --- aims
@@ -163,7 +208,7 @@ class _Push:
         if not isfinite(self.unit) or self.unit <= 0:
             self.unit = 1e-3
 
-    def want(self, value: float, step: float) -> Target:
+    def target(self, value: float, step: float) -> Target:
         """The number at least one step further than a value."""
         if self.up:
             return Target(self.aim.value, value + step, inf, self.unit)
@@ -171,27 +216,27 @@ class _Push:
 
 
 def _pushed(
-    ground: _Ground, found: Mixture, push: _Push, place: int, known: dict[int, _Pursuit], utility: Utility
+    ground: _Ground, mix: Mixture, push: _Push, pursuits: dict[int, _Pursuit], utility: Utility
 ) -> tuple[_Pursuit, TradeOff]:
-    """What to want of a number so that the budget is used up, and the trials that told.
+    """How far a number can be pushed within its budget, and the trials that showed it.
 
-    `found` is the model with what the commands known so far ask for.
+    `mix` has what the commands so far ask for. The step is doubled until a trial is not affordable, then bisected.
     """
-    stats = ground.stats
-    aim = push.aim
-    start = Trial(stats.known(aim.value, found), utility(found))
-    least = start.utility * (1.0 - aim.budget)
+    stats, aim, number = ground.stats, push.aim, push.aim.origin.number
+    is_closed = ground.is_closed(aim)
+    start = Trial(stats.known(aim.value, mix), utility(mix))
+    min_utility = start.utility * (1.0 - aim.budget)
     trials: list[Trial] = []
     reached = [start.value]  # by affordable trials, the furthest last
 
     def affordable(step: float) -> bool:
-        want = push.want(start.value, step)
-        moved = _tried(ground, found, {**known, place: _Pursuit(want, None, aim.method)}, place)
-        value = stats.known(want.value, moved)
-        if violation(want, value) > MET or not isfinite(value):
+        target = push.target(start.value, step)
+        moved = _tried(ground, mix, {**pursuits, number: _Pursuit(target, is_closed)}, number)
+        value = stats.known(target.value, moved)
+        if violation(target, value) > MAX_MISS or not isfinite(value):
             return False
         trials.append(Trial(value, utility(moved)))
-        if trials[-1].utility < least:
+        if trials[-1].utility < min_utility:
             return False
         reached.append(value)
         return True
@@ -204,15 +249,15 @@ def _pushed(
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if affordable(middle) else (low, middle)
-    chosen = push.want(start.value, low)
+    chosen = push.target(start.value, low)
     order = tuple(sorted(trials, key=lambda trial: abs(trial.value - start.value)))
-    return _Pursuit(chosen, None, aim.method), TradeOff(aim.origin.line, start, order, reached[-1])
+    return _Pursuit(chosen, is_closed), TradeOff(aim.origin.line, start, order, reached[-1])
 
 
-def _tried(ground: _Ground, found: Mixture, pursuits: dict[int, _Pursuit], place: int) -> Mixture:
-    """The model with one more number wanted; in closed form nothing is trained again for a trial."""
+def _tried(ground: _Ground, mix: Mixture, pursuits: dict[int, _Pursuit], number: int) -> Mixture:
+    """The mixture with one more target; in closed form nothing is trained again for a trial."""
     classes, closed = _closed(ground, pursuits)
-    if place not in closed:
+    if number not in closed:
         return _meet(ground, pursuits)[0]
-    wants = [each for some in closed.values() for each in some]
-    return tilt(found, wants, ground.stats, classes, ground.kept).mixture
+    targets = [target for some in closed.values() for target in some]
+    return tilt(mix, targets, ground.stats, classes, ground.kept).mixture

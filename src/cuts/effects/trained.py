@@ -1,4 +1,6 @@
-"""Measures of classifiers as terms of fine-tuning: differentiable with respect to the model they are trained on.
+"""The pass that fine-tunes a model for classifiers, where a command states its weight or method.
+
+Measures of classifiers are terms of fine-tuning: differentiable with respect to the model they are trained on.
 
 `ridge` fits the classifier in closed form (`model/surrogate.py`). `unrolled` is the paper's way, kept for comparison: a
 logistic regression trained by plain stochastic gradient steps on rows of the model, with gradients flowing back through
@@ -8,22 +10,24 @@ every step. Either is tried on reference rows, and its measure taken of chances 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from cuts.assess.effects import desired_place
 from cuts.data.codec import Codes
+from cuts.effects.shaping import Shaping
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
 from cuts.lang.tolerance import GAP_TOLERANCE
-from cuts.model.finetune import Term
+from cuts.model.finetune import Term, finetune
 from cuts.model.mixture import Mixture
 from cuts.model.surrogate import fit_ridge
 from cuts.vocab.names import measures
 
-Way = Literal["ridge", "unrolled"]
+Surrogate = Literal["ridge", "unrolled"]
 
 MAX_ROWS = 8_000  # of the reference
 SHARPNESS = 10.0  # of the chances of a ridge classifier, whose scores lie about 0 and 1
@@ -52,7 +56,27 @@ def find_reference(codes: Codes, measure: MeasureOf, sizes: Mapping[str, int], d
     return Reference(chosen, truth, desired, groups)
 
 
-def effect_term(command: ModelGoal | ModelAim, reference: Reference, way: Way, *, seed: int) -> Term:
+def train(shaping: Shaping) -> Shaping:
+    """The model fine-tuned for classifiers in the way a command names: in closed form, or unrolled as in the paper."""
+    commands = tuple(c for c in shaping.plan.commands("train") if isinstance(c, ModelGoal | ModelAim))
+    if not commands:
+        return shaping
+    shaping.observer.stage("training for classifiers")
+    model, learned = shaping.model, shaping.learned
+    sizes = {bins.column.name: bins.size for bins in model.codec.columns}
+    terms = []
+    for command in commands:
+        desired = desired_place(command.measure, model.codec.schema)
+        rows = find_reference(learned.codes, command.measure, sizes, desired)
+        way: Surrogate = "unrolled" if command.method == "unrolled" else "ridge"
+        terms.append(effect_term(command, rows, way, seed=learned.seed))
+    tuned = finetune(model.mixture, terms, learned.refit(shaping.observer))
+    facts = replace(model.facts, error=tuned.error, goal_seconds=model.facts.goal_seconds + tuned.cpu_seconds)
+    shaping = shaping.met(replace(model, mixture=tuned.mixture, facts=facts), commands, "train")
+    return replace(shaping, base=shaping.model)
+
+
+def effect_term(command: ModelGoal | ModelAim, reference: Reference, way: Surrogate, *, seed: int) -> Term:
     """The term of a command about classifiers."""
     entry = measures()[command.measure.name]
     lower = (command.direction == "MINIMIZE") if isinstance(command, ModelAim) else command.op in ("<", "<=")
@@ -74,7 +98,7 @@ def effect_term(command: ModelGoal | ModelAim, reference: Reference, way: Way, *
     return Term(violation, lambda mix: half * value(mix), command.weight)
 
 
-def measured(mix: Mixture, measure: MeasureOf, reference: Reference, way: Way, random: torch.Generator) -> Tensor:
+def measured(mix: Mixture, measure: MeasureOf, reference: Reference, way: Surrogate, random: torch.Generator) -> Tensor:
     """The measure of a classifier of the mixture's rows on the reference rows."""
     chances = _ridge(mix, measure, reference) if way == "ridge" else _unrolled(mix, measure, reference, random)
     entry = measures()[measure.name]

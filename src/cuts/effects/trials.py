@@ -1,4 +1,4 @@
-"""Classifiers tried on real rows: where a model's draws are judged while it is steered or a column is hidden."""
+"""Classifiers trained on draws of a model and tried on real rows, while it is steered or a column is hidden."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from cuts.assess.downstream import has_target
 from cuts.assess.effects import Bench, Predicted
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
 from cuts.data.codec import Codes
 from cuts.data.table import Table
-from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
+from cuts.lang.spec import MeasureOf
 from cuts.model.facts import TradeOff
 from cuts.model.mixture import Mixture
-from cuts.model.rows import sample_blocks
+from cuts.model.rows import sample_table
 from cuts.model.store import Model
 from cuts.model.surrogate import fit_ridge
 
-Effect = ModelGoal | ModelAim
+SEED_OFFSET = 1_000  # so that classifiers are not tried on the very rows that will be written
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +38,7 @@ class Track:
 
 
 def predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predicted:
-    """What the classifier that counts says of the reference rows; without its library, the one in closed form."""
+    """What the classifier that decides predicts for the reference rows; without its library, the one in closed form."""
     if missing_libraries():
         return by_ridge(model.mixture, measure, track)
     return track.bench.predict(CLASSIFIERS[0], draw_table(model, track, repeat), measure)
@@ -47,17 +46,16 @@ def predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Pred
 
 def draw_table(model: Model, track: Track, repeat: int) -> Table:
     """One of the tables classifiers are trained on."""
-    blocks = sample_blocks(model, track.drawn, seed=track.seed + 1_000 + repeat)
-    return Table(pa.concat_tables([block.arrow for block in blocks]))
+    return sample_table(model, track.drawn, seed=track.seed + SEED_OFFSET + repeat)
 
 
 def by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predicted:
-    """What the classifier in closed form says of the reference rows."""
+    """What the classifier in closed form predicts for the reference rows."""
     classifier = fit_ridge(mix, measure.target, measure.features)
     known = np.flatnonzero(has_target(track.bench.reference, measure.target))
     codes = {name: code[known] for name, code in track.codes.items()}
-    told = classifier.scores(codes).argmax(1).numpy()
-    return Predicted(told, codes[measure.target], track.bench.reference.take(known))
+    predicted = classifier.scores(codes).argmax(1).numpy()
+    return Predicted(predicted, codes[measure.target], track.bench.reference.take(known))
 
 
 def with_curves(model: Model, curves: Sequence[TradeOff]) -> Model:

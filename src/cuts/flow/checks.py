@@ -1,7 +1,4 @@
-"""The steps in order: read a program, find its schema and table, check, plan, verify.
-
-The command line and the Python functions are two ways to walk them.
-"""
+"""Everything that can be said about a program before any training, and what private programs do not allow."""
 
 from __future__ import annotations
 
@@ -20,18 +17,19 @@ from cuts.logic.core import build_grid
 from cuts.logic.diagram import compile_rules
 from cuts.logic.feasible import check_rules, share
 from cuts.logic.reach import check_statistics
+from cuts.progress import Observer
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, exit_code, has_errors
 from cuts.text.source import Span
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What checking found: the bound program unless it has errors, and everything said about it."""
+    """The result of checking: the bound program unless it has errors, and all diagnostics."""
 
     program: Program
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
-    share: float | None = None  # of the real rows on which all row rules hold, when a table was given
+    share: float | None = None  # of the real rows that satisfy all row rules, when a table was given
 
     @property
     def exit_code(self) -> int:
@@ -50,34 +48,46 @@ def check(
         filled = fill(program, values or {})
     except CutsError as error:
         return Checked(program, None, error.diagnostics)
-    spec, found = bind_all(filled, schema)
+    spec, diagnostics = bind_all(filled, schema)
     if spec is None:
-        return Checked(program, None, found)
+        return Checked(program, None, diagnostics)
     try:
-        rules = check_rules(spec.rules, schema)
-        found = (*found, *rules)
-        if not has_errors(rules):
+        of_rules = check_rules(spec.rules, schema)
+        diagnostics = (*diagnostics, *of_rules)
+        if not has_errors(of_rules):
             preds = [rule.pred for rule in spec.rules]
             compile_rules(preds, build_grid(preds, schema))  # raises when they are too large
-            found = (*found, *check_statistics(spec))
+            diagnostics = (*diagnostics, *check_statistics(spec))
     except CutsError as error:  # the rules are too large to compile
-        return Checked(program, None, (*found, *error.diagnostics))
-    if table is None or spec.privacy is not None or has_errors(found):
-        return Checked(program, spec, found)
+        return Checked(program, None, (*diagnostics, *error.diagnostics))
+    if table is None or spec.privacy is not None or has_errors(diagnostics):
+        return Checked(program, spec, diagnostics)
     rows = from_frame(table)
-    return Checked(program, spec, (*found, *check_support(spec, rows)), share(spec.rules, schema, rows))
+    return Checked(program, spec, (*diagnostics, *check_support(spec, rows)), share(spec.rules, schema, rows))
+
+
+def require(checked: Checked, observer: Observer) -> Spec:
+    """The bound program; raises its errors, and reports its warnings to the observer. Nothing to learn is an error."""
+    source = checked.program.source
+    if checked.spec is None or has_errors(checked.diagnostics):
+        raise CutsError(checked.diagnostics, source)
+    if not checked.spec.schema.modelled:
+        raise CutsError([nothing_to_learn(checked.spec.schema)])
+    if checked.diagnostics:
+        observer.warned(checked.diagnostics, source)
+    return checked.spec
 
 
 def check_shows_real(program: Program) -> None:
-    """Refuse to tell numbers of a private program's real table."""
-    help = "leave the real table (`--real`) out; `cuts evaluate` compares with real rows, for your eyes only"
-    _refuse_private(program, "numbers of the real table are asked for, which is private", help)
+    """Refuse to show statistics of a private program's real table."""
+    help = "leave `--real` out; `cuts evaluate` compares with real rows, for your eyes only"
+    _refuse_private(program, "`--real` would print statistics of private data", help)
 
 
 def check_not_private(program: Program) -> None:
     """Refuse what would read the rows of a private program outside the trusted core."""
-    help = "`cuts fit` releases what the budget buys; with `--from-transcript` all else works on that"
-    _refuse_private(program, "this would read the rows again and again, which are private", help)
+    help = "release once with `cuts fit`; everything else works on that release with `--from-transcript`"
+    _refuse_private(program, "this command would read private rows many times", help)
 
 
 def private_command(program: Program) -> Command | None:
@@ -87,8 +97,8 @@ def private_command(program: Program) -> Command | None:
 
 def without_privacy(program: Program) -> Program:
     """The program about rows drawn from a private model, which need no promise of their own."""
-    promised = private_command(program)
-    return replace(program, statements=tuple(each for each in program.statements if each is not promised))
+    privacy = private_command(program)
+    return replace(program, statements=tuple(statement for statement in program.statements if statement is not privacy))
 
 
 def _refuse_private(program: Program, title: str, help: str) -> None:
@@ -107,6 +117,6 @@ def nothing_to_learn(schema: Schema) -> Diagnostic:
 
 
 def reads_private_data(title: str, span: Span, help: str) -> Diagnostic:
-    """Something beside a private program that looks at its rows."""
-    label = "a promise that covers all that is told of its rows"
+    """Something that would read a private program's rows outside the trusted core."""
+    label = "this promise covers everything that is published about the rows"
     return Diagnostic("reads-private-data", title, span, label, help, exit_code=PRIVACY)

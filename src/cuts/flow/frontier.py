@@ -1,9 +1,9 @@
-"""The price of fairness: how accurate classifiers stay while the gap between groups is turned down, step by step.
+"""The price of fairness: how accurate classifiers stay while the gap between groups is closed, step by step.
 
-A fairness command is met by knobs (`model/knobs.py`): differences between groups in the synthetic table, turned from
-where the real rows have them, the fraction 0, to where the program wants them, the fraction 1. Here they are held on
-the way, and a bit beyond. For every fold of the rows a model is fitted to the others, and classifiers trained on tables
-drawn from it are tried on the fold.
+A fairness command is met by moving group shares (`model/group_shares.py`), the differences between groups in the
+synthetic table, from where the real rows have them, the fraction 0, to where the program wants them, the fraction 1.
+Here they are kept at fractions in between, and one beyond. For every fold of the rows a model is fitted to the others,
+and classifiers trained on tables drawn from it are tried on the fold.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from math import isfinite, nan
 from statistics import fmean, stdev
 
 import numpy as np
-import pyarrow as pa
 
 from cuts.assess.effects import Bench, value_of
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
@@ -22,29 +21,33 @@ from cuts.config import Config
 from cuts.count.sources import Rows
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.effects import effects_in, finish_model, is_trained, make_ready
-from cuts.effects.fairness import MAX_DRAWS, MIN_ROWS
-from cuts.flow.learn import make_model
-from cuts.flow.search import Cut, cut, on_every_fold
+from cuts.effects import shape
+from cuts.effects.fairness import SteeringSettings, repeats
+from cuts.effects.statistics import with_shares
+from cuts.flow.checks import check_not_private
+from cuts.flow.folds import FoldedRows, on_every_fold, split_into_folds
+from cuts.flow.learn import fit_free
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
-from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Spec
+from cuts.lang.printer import render
+from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
 from cuts.lang.syntax import Program
 from cuts.model.group_shares import GroupShare, share
-from cuts.model.rows import sample_blocks
+from cuts.model.rows import sample_table
 from cuts.model.store import Model
+from cuts.plan import Plan, plan
 from cuts.progress import Observer, Say
 from cuts.text.diagnostic import CutsError, usage_error
 from cuts.vocab.names import measures
 
-HELD_OUT = 20_000  # rows of a fold that classifiers are tried on
-BEYOND = 1.25  # the last fraction
-FURTHEST = 0.95  # a difference between groups, beyond what the program chose
+HELD_OUT_ROWS = 20_000  # of a fold, that classifiers are tried on
+FRACTION_BEYOND = 1.25  # the last fraction
+MAX_DIFFERENCE = 0.95  # between groups, beyond what the program chose
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The mean over the folds, and the standard deviation; not a number where no fold knows it."""
+    """The mean over the folds and the standard deviation; not a number where it is undefined in every fold."""
 
     mean: float
     std: float
@@ -52,7 +55,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What classifiers do when the knobs stand at a fraction of the way from the free model to the program's."""
+    """What classifiers do when shares are moved a fraction of the way from the free model to the program's."""
 
     fraction: float
     gap: Figure
@@ -61,7 +64,7 @@ class Point:
 
     @property
     def is_chosen(self) -> bool:
-        """Whether this is where the program itself turns the knobs."""
+        """Whether this is where the program itself moves the shares."""
         return self.fraction == 1.0
 
 
@@ -87,6 +90,7 @@ def trace(
     values: Mapping[str, str | float] | None = None,
     workers: int = 1,
     observer: Observer | None = None,
+    sample: Table | None = None,
 ) -> Frontier:
     """The fairness command of a program at so many fractions from 0 to 1 and at one beyond, on every fold.
 
@@ -94,21 +98,31 @@ def trace(
     """
     check_libraries()
     if points < 2:
-        raise usage_error("bad-count", f"a frontier of {points} points is none", "ask for more: `--points 6`")
-    observer = observer or Observer()
+        raise usage_error("bad-count", "a frontier needs at least two points", "ask for more: `--points 6`")
+    observer, settings = observer or Observer(), config or Config()
     filled = fill(program, values or {})
-    command = find_command(bind(filled, schema))
-    fractions = (*(place / (points - 1) for place in range(points)), BEYOND)
-    settings = config or Config()
-    found = cut([filled], schema, rows, folds, config=settings, seed=seed, observer=observer, keep_rows=HELD_OUT)
-    tried = on_every_fold(
-        _Search(found, command.measure, fractions).try_fold, found, workers=workers, observer=observer
+    check_not_private(filled)
+    planned = plan(bind(filled, schema), settings)
+    command = find_command(planned)
+    fractions = (*(index / (points - 1) for index in range(points)), FRACTION_BEYOND)
+    folded = split_into_folds(
+        [planned],
+        schema,
+        rows,
+        folds,
+        config=settings,
+        seed=seed,
+        observer=observer,
+        sample=sample,
+        keep_rows=HELD_OUT_ROWS,
     )
-    gaps = [figure([fold[place].gap for fold in tried]) for place in range(len(fractions))]
-    accuracies = [figure([fold[place].accuracy for fold in tried]) for place in range(len(fractions))]
+    search = _Search(folded, command.measure, fractions, render(filled))
+    trials = on_every_fold(search.try_fold, folded, workers=workers, observer=observer)
+    gaps = [figure([fold[index].gap for fold in trials]) for index in range(len(fractions))]
+    accuracies = [figure([fold[index].accuracy for fold in trials]) for index in range(len(fractions))]
     marks = undominated([gap.mean for gap in gaps], [accuracy.mean for accuracy in accuracies])
     every = map(Point, fractions, gaps, accuracies, marks)
-    return Frontier(found.learned.counts.rows, folds, command, tuple(every))
+    return Frontier(folded.learned.counts.rows, folds, command, tuple(every))
 
 
 def check_libraries() -> None:
@@ -118,19 +132,26 @@ def check_libraries() -> None:
         raise CutsError([replace(problem, help='pip install "cuts[report]"') for problem in problems])
 
 
-def find_command(spec: Spec) -> ModelGoal | ModelAim:
-    """The fairness command of a program; a `CutsError` unless there is exactly one, and it is met by turning knobs."""
-    fair = [command for command in effects_in(spec) if measures()[command.measure.name].kind == "FAIRNESS"]
+def find_command(planned: Plan) -> ModelGoal | ModelAim:
+    """The fairness command of a program; a `CutsError` unless there is exactly one, and it is met by steering."""
+    fair = [
+        command
+        for command in planned.spec.commands
+        if isinstance(command, ModelGoal | ModelAim) and measures()[command.measure.name].kind == "FAIRNESS"
+    ]
     lines = [str(command.origin.line) for command in fair]
     if not fair:
         example = "e.g. `MINIMIZE: FAIRNESS: DEMOGRAPHIC_PARITY(protected=sex, target=salary);`"
-        raise usage_error("bad-setting", "`--frontier` is of a FAIRNESS command, and the program has none", example)
+        raise usage_error("bad-setting", "`--frontier` needs a FAIRNESS command, and the program has none", example)
     if len(fair) > 1:
-        title = f"`--frontier` is of one FAIRNESS command, and the program has {len(fair)}: lines {_and(lines)}"
+        title = f"`--frontier` traces one FAIRNESS command, and the program has {len(fair)}: lines {_and(lines)}"
         raise usage_error("bad-setting", title, "leave out all but one of them")
-    if is_trained(fair[0]):
-        title = f"the FAIRNESS command of line {lines[0]} states its weight or method: there is nothing to turn"
+    if planned.way(fair[0]) == "train":
+        title = f"the FAIRNESS command of line {lines[0]} states its weight or method, so it is not steered"
         raise usage_error("bad-setting", title, "leave out `PARAM` and `method`")
+    if planned.way(fair[0]) != "steer":
+        title = f"the FAIRNESS command of line {lines[0]} asks for a larger gap, so it is only measured"
+        raise usage_error("bad-setting", title, "bound the gap from above, or minimise it")
     return fair[0]
 
 
@@ -147,13 +168,13 @@ def undominated(gaps: Sequence[float], accuracies: Sequence[float]) -> list[bool
     ]
 
 
-def figure(found: Sequence[float]) -> Figure:
-    """The numbers of all folds taken together, those that are undefined left out.
+def figure(values: Sequence[float]) -> Figure:
+    """Mean and standard deviation over the folds, those where the number is undefined left out.
 
     >>> figure([0.25, 0.75, 0.5, nan])
     Figure(mean=0.5, std=0.25)
     """
-    known = [value for value in found if isfinite(value)]
+    known = [value for value in values if isfinite(value)]
     return Figure(fmean(known) if known else nan, stdev(known) if len(known) > 1 else nan)
 
 
@@ -161,7 +182,7 @@ def figure(found: Sequence[float]) -> Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tried:
+class _Trial:
     """The gap and the accuracy of classifiers, on average over the draws."""
 
     gap: float
@@ -172,53 +193,52 @@ class _Tried:
 class _Search:
     """What is tried on every fold."""
 
-    found: Cut
+    rows: FoldedRows
     measure: MeasureOf
     fractions: Sequence[float]
+    program: str
 
-    def try_fold(self, place: int, say: Say, observer: Observer) -> list[_Tried]:
+    def try_fold(self, index: int, say: Say, observer: Observer) -> list[_Trial]:
         """Every fraction with a model of the rows outside a fold."""
-        outside, drawn = self.found.outside(place), self.found.learned.counts.rows
+        outside, drawn = self.rows.outside(index), self.rows.learned.counts.rows
         say("fitting")
-        free = make_model(replace(outside, spec=replace(outside.spec, commands=())), observer=observer)
-        ready = make_ready(outside, free, drawn, observer)
+        free = fit_free(outside, self.program, observer)
         say("steering classifiers")
-        chosen = finish_model(outside, ready, observer).facts.group_shares
-        start = ready.build(())
-        from_where = [ready.stats.known(share(knob), start.mixture) for knob in chosen]
-        held_out = self.found.parts[place].rows
+        shaping = shape(free, outside, rows=drawn, observer=observer)
+        chosen = shaping.model.facts.group_shares
+        start = with_shares(shaping, ())
+        values = [shaping.stats.known(share(moved), start.mixture) for moved in chosen]
+        held_out = self.rows.folds[index].rows
         assert held_out is not None
         bench = Bench(held_out, outside.codec.schema)
         if not chosen:  # the free model does what is asked for
             return [self._try_model(start, bench, drawn)] * len(self.fractions)
-        tried = []
+        trials = []
         for fraction in self.fractions:
-            say(f"turned by {fraction:.3g}")
-            model = ready.build([turned(*pair, fraction) for pair in zip(chosen, from_where, strict=True)])
-            tried.append(self._try_model(model, bench, drawn))
-        return tried
+            say(f"at the fraction {fraction:.3g}")
+            model = with_shares(shaping, [partly_moved(*pair, fraction) for pair in zip(chosen, values, strict=True)])
+            trials.append(self._try_model(model, bench, drawn))
+        return trials
 
-    def _try_model(self, model: Model, bench: Bench, drawn: int) -> _Tried:
-        """The classifier that counts, trained on tables drawn from a model: small ones are drawn several times."""
-        repeats = int(np.clip(MIN_ROWS // drawn, 1, MAX_DRAWS))
+    def _try_model(self, model: Model, bench: Bench, drawn: int) -> _Trial:
+        """The classifier that decides, trained on tables drawn from a model: small ones are drawn several times."""
         gaps, accuracies = [], []
-        for repeat in range(repeats):
-            blocks = sample_blocks(model, drawn, seed=self.found.learned.seed + repeat)
-            table = Table(pa.concat_tables([block.arrow for block in blocks]))
+        for repeat in range(repeats(drawn, SteeringSettings())):
+            table = sample_table(model, drawn, seed=self.rows.learned.seed + repeat)
             predicted = bench.predict(CLASSIFIERS[0], table, self.measure)
             gaps.append(value_of(self.measure, predicted, bench.schema))
             accuracies.append(predicted.accuracy)
-        return _Tried(fmean(gaps), fmean(accuracies))
+        return _Trial(fmean(gaps), fmean(accuracies))
 
 
-def turned(chosen: GroupShare, free: float, fraction: float) -> GroupShare:
-    """The knob at a fraction of the way from its free value to the chosen one; beyond that only as far as is sensible.
+def partly_moved(chosen: GroupShare, free: float, fraction: float) -> GroupShare:
+    """The share at a fraction of the way from its free value to the chosen one; beyond that only within limits.
 
-    >>> turned(GroupShare(3, "hired", "yes", -0.1, "sex", "female"), -0.3, 0.5).value
+    >>> partly_moved(GroupShare(3, "hired", "yes", -0.1, "sex", "female"), -0.3, 0.5).value
     -0.2
     """
-    lowest = -FURTHEST if chosen.group is not None else 1.0 - FURTHEST  # of all rows it is a share
-    low, high = min(lowest, free, chosen.value), max(FURTHEST, free, chosen.value)
+    lowest = -MAX_DIFFERENCE if chosen.group is not None else 1.0 - MAX_DIFFERENCE  # of all rows it is a share
+    low, high = min(lowest, free, chosen.value), max(MAX_DIFFERENCE, free, chosen.value)
     return replace(chosen, value=float(np.clip(free + fraction * (chosen.value - free), low, high)))
 
 

@@ -1,100 +1,59 @@
-"""The steps in order: read a program, find its schema and table, check, plan, verify.
-
-The command line and the Python functions are two ways to walk them.
-"""
+"""What a run starts from: the program, the source of its rows, and their schema."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cuts import datasets
-from cuts.count.sources import Rows, infer_streamed, rows_in, rows_of
-from cuts.data.exchange.sources import read_table
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
 from cuts.lang.binder import refused_schema
-from cuts.lang.parser import parse_source
+from cuts.lang.parser import parse, parse_source
 from cuts.lang.syntax import Program
-from cuts.privacy.reading import PrivateFile, PrivateFrame, PrivateRows
+from cuts.sources.registry import Source, open_source
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 from cuts.text.files import read_text
-from cuts.text.source import Source
+from cuts.text.source import Source as Text
+
+IMITATE = "SYNTHESIZE: table; END;"  # the program that asks for nothing
 
 
-def read_program(path: Path) -> Program:
-    """The program in a file."""
-    return parse_source(Source(str(path), read_text(path, "program")))
+def read_program(program: str | Path | Program | None) -> Program:
+    """The program at a path or in a text, which is a path if it ends in `.cuts`; none asks for nothing."""
+    if isinstance(program, Program):
+        return program
+    if program is None:
+        return parse(IMITATE)
+    if isinstance(program, Path) or program.strip().endswith(".cuts"):
+        return parse_source(Text(str(program), read_text(Path(program), "program")))
+    return parse(program)
 
 
-def find_schema(program: Program, *, schema: Path | None = None, table: Table | None = None) -> Schema:
-    """The schema a program is bound to.
+def find_source(program: Program, data: Any = None, csv: CsvOptions = CsvOptions()) -> Source:
+    """Where a program's rows are: the data given, else the data set or file the program names. Nothing is read."""
+    if data is not None:
+        return open_source(data, csv)
+    if datasets.find(program.data) is not None:
+        return open_source(program.data, csv)
+    path = _beside(program)
+    if path is None:
+        raise CutsError([unknown_data(program)], program.source)
+    return open_source(path, csv)
 
-    In this order: the one given; that of the embedded data set the program names; one inferred from the file the
-    program names, or from `table`.
+
+def find_schema(
+    program: Program, schema: Schema | Path | str | None = None, source: Source | None = None, label: str | None = None
+) -> Schema | None:
+    """The schema that is known before any row is read: the one given, or that of an embedded table; else none.
+
+    A private program without one is refused: inferring it would read the rows.
     """
-    if schema is not None:
-        return read_schema(schema)
-    embedded = datasets.find(program.data)
-    if embedded is not None:
-        return datasets.load_schema(embedded)
-    path = _beside(program)
-    if path is None and table is None:
-        raise CutsError([unknown_data(program)], program.source)
-    refused = refused_schema(program, None)
-    if refused is not None:
-        raise CutsError([refused], program.source)
-    rows = read_table(path) if path is not None else table
-    return infer_schema(rows, Path(program.data).name.split(".")[0])
-
-
-def find_rows(
-    program: Program,
-    data: str | None = None,
-    *,
-    delimiter: str | None = None,
-    quote: str | None = None,
-    encoding: str | None = None,
-) -> Rows:
-    """The rows a program is about: those given, else those of the data set or file it names; read only when used."""
-    if data is None:
-        path = _beside(program)
-        embedded = datasets.find(program.data)
-        if embedded is None and path is None:
-            raise CutsError([unknown_data(program)], program.source)
-        data = program.data if embedded is not None else str(path)
-    name, _, split = data.partition(":")
-    if datasets.find(name) is not None and split in ("", "train", "test") and not Path(data).exists():
-        return rows_of(open_table(data))
-    return rows_in(data, delimiter=delimiter, quote=quote, encoding=encoding)
-
-
-def find_private_rows(
-    program: Program,
-    data: str | None = None,
-    *,
-    delimiter: str | None = None,
-    quote: str | None = None,
-    encoding: str | None = None,
-) -> PrivateRows:
-    """The rows a private program is about, as the trusted core reads them; nothing of them is looked at here."""
-    path = _beside(program)
-    where = data or (program.data if datasets.find(program.data) is not None else None if path is None else str(path))
-    if where is None:
-        raise CutsError([unknown_data(program)], program.source)
-    name, _, split = where.partition(":")
-    if datasets.find(name) is not None and split in ("", "train", "test") and not Path(where).exists():
-        return PrivateFrame(open_table(where))
-    return PrivateFile(Path(where), delimiter, quote, encoding)
-
-
-def schema_of(
-    program: Program, rows: Rows | None, *, schema: Schema | Path | str | None = None, label: str | None = None
-) -> Schema:
-    """The schema of a program's rows: the one given, the embedded data set's, or one inferred from all rows."""
     embedded = datasets.find(program.data)
     if isinstance(schema, Schema):
         known = schema
@@ -102,13 +61,19 @@ def schema_of(
         known = read_schema(schema)
     elif embedded is not None:
         known = datasets.load_schema(embedded)
+    elif source is not None and source.schema is not None:
+        known = source.schema
     else:
         refused = refused_schema(program, None)
         if refused is not None:
             raise CutsError([refused], program.source)
-        assert rows is not None
-        return infer_streamed(rows, Path(program.data).name.split(".")[0], label)
+        return None
     return known if label is None else with_label(known, label)
+
+
+def table_name(program: Program) -> str:
+    """What an inferred schema is called: the data the program names, without folder and ending."""
+    return Path(program.data).name.split(".")[0]
 
 
 def with_label(schema: Schema, label: str) -> Schema:
@@ -120,15 +85,22 @@ def with_label(schema: Schema, label: str) -> Schema:
     return replace(schema, label=label)
 
 
-def open_table(
-    where: str, *, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None
-) -> Table:
-    """The table in a file, or an embedded one as `adult` (its train split), `adult:train` or `adult:test`."""
-    name, _, split = where.partition(":")
-    embedded = datasets.find(name)
-    if embedded is not None and split in ("", "train", "test") and not Path(where).exists():
-        return datasets.load(embedded, "test" if split == "test" else "train")
-    return read_table(where, delimiter=delimiter, quote=quote, encoding=encoding)
+def open_table(data: Any, csv: CsvOptions = CsvOptions()) -> Table:
+    """All rows of a location or object as one table."""
+    return Table.join(list(open_source(data, csv).rows().blocks()))
+
+
+def schema_for_table(program: Program, schema: Path | None, table: Table | None) -> Schema:
+    """The schema that a program is bound to beside a table: a known one, else inferred from the rows it names."""
+    known = find_schema(program, schema)
+    if known is not None:
+        return known
+    path = _beside(program)
+    if path is None and table is None:
+        raise CutsError([unknown_data(program)], program.source)
+    rows = open_table(path) if path is not None else table
+    assert rows is not None
+    return infer_schema(rows, table_name(program))
 
 
 def infer_for_target(

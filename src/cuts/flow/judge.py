@@ -1,7 +1,4 @@
-"""The steps in order: read a program, find its schema and table, check, plan, verify.
-
-The command line and the Python functions are two ways to walk them.
-"""
+"""Tables judged: a verdict for every command of a program, and how good a synthetic table is. Neither needs a model."""
 
 from __future__ import annotations
 

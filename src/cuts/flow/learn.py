@@ -1,34 +1,31 @@
-"""From a program and rows to a model: learn the table, put the row rules in place, move it to the statistics.
+"""From a program and its rows to what a fit needs to know of them, and from that to a model.
 
-What comes before (reading, checking) and after (verifying, evaluating) is `pipeline.py`, which needs no torch; rows are
-drawn by `sampling.py`.
+The rows are read twice, a text file once more for the types of its columns: for a sample and, unless the schema is
+known, for ranges and categories; then for the counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 from cuts.config import Config
 from cuts.count.kernel import count
 from cuts.count.marginals import Clique, Marginals
-from cuts.count.sources import Rows, spread_sample
+from cuts.count.sources import Rows, spread_sample, survey
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
-from cuts.data.columns import Column, Integer, Real, Temporal
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.effects import Learned, conditions_in, shape_model
-from cuts.flow.checks import check_not_private, nothing_to_learn
-from cuts.lang.binder import bind
-from cuts.lang.placeholders import fill
+from cuts.effects import shape
+from cuts.effects.shaping import Learned
+from cuts.flow.checks import check, require
+from cuts.flow.inputs import find_schema, find_source, table_name
+from cuts.flow.request import FitRequest, FittedModel
 from cuts.lang.printer import render
-from cuts.lang.spec import (
-    Spec,
-)
-from cuts.lang.syntax import Program
+from cuts.lang.spec import Spec
 from cuts.logic.core import find_cuts
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
@@ -36,15 +33,43 @@ from cuts.model.facts import Facts
 from cuts.model.fit import fit
 from cuts.model.memory import choose_smoothing
 from cuts.model.store import Model
+from cuts.plan import Plan, plan, settle, with_bins
 from cuts.progress import Observer
-from cuts.text.diagnostic import CutsError
+
+
+def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
+    """The model of a program's rows, shaped by its commands."""
+    source = find_source(request.program, request.data, request.csv)
+    rows = source.rows()
+    schema, sample = read_schema_and_sample(request, rows, find_schema(
+        request.program, request.schema, source, request.label
+    ))
+    spec = require(check(request.filled, schema), observer)
+    planned = plan(spec, request.config)
+    observer.stage("reading a sample of the rows")
+    prepared = prepare([planned], schema, sample or spread_sample(rows), request.config, request.seed)
+    observer.stage("counting")
+    learned = prepared.with_counts(count(rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted))
+    free = fit_free(learned, render(request.filled), observer)
+    model = shape(free, learned, rows=request.rows, observer=observer).model
+    return FittedModel(model, planned, form=rows.form, real=learned.sample)
+
+
+def read_schema_and_sample(
+    request: FitRequest, rows: Rows, schema: Schema | None
+) -> tuple[Schema, Table | None]:
+    """The schema of the rows; if it is inferred, which reads all of them, also a sample of them."""
+    if schema is not None:
+        return schema, None
+    surveyed = survey(rows, table_name(request.program), request.label)
+    return surveyed.schema, surveyed.sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """What is known of the rows of a program before they are counted: bins, a sample of them, what to count."""
+    """What is known of the rows before they are counted: bins, a sample, the tables to count."""
 
-    spec: Spec
+    plan: Plan
     codec: Codec
     sample: Table
     codes: Codes  # of the sample
@@ -52,97 +77,45 @@ class Prepared:
     label: str | None
     config: Config
     seed: int
-    program: str  # in canonical form, placeholders filled
 
     def with_counts(self, counts: Marginals) -> Learned:
-        """The same once the rows are counted."""
-        known = (self.label, self.config, self.seed, self.program)
-        return Learned(self.spec, self.codec, self.sample, self.codes, counts, *known)
+        """What a fit needs, once the rows are counted."""
+        return Learned(
+            self.plan, self.codec, self.sample, self.codes, counts, self.label, self.config, self.seed
+        )
 
 
-def fit_model(
-    program: Program,
-    schema: Schema,
-    rows: Rows,
-    *,
-    config: Config | None = None,
-    seed: int = 0,
-    values: Mapping[str, str | float] | None = None,
-    draw: int | None = None,
-    observer: Observer | None = None,
-) -> Model:
-    """The model of some rows, which are read twice: a sample of them for the bins, all of them for the counts.
-
-    `draw` is how many rows are going to be drawn, which matters to statistics that count them; otherwise as many as
-    there are.
-    """
-    observer = observer or Observer()
-    learned = learn(program, schema, rows, config=config or Config(), seed=seed, values=values or {}, observer=observer)
-    return make_model(learned, draw=draw, observer=observer)
-
-
-def learn(
-    program: Program,
-    schema: Schema,
-    rows: Rows,
-    *,
-    config: Config,
-    seed: int,
-    values: Mapping[str, str | float],
-    observer: Observer,
-) -> Learned:
-    """What a fit needs to know of the rows."""
-    prepared = prepare([fill(program, values)], schema, rows, config=config, seed=seed, observer=observer)
-    observer.stage("counting")
-    return prepared.with_counts(count(rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted))
-
-
-def prepare(
-    programs: Sequence[Program], schema: Schema, rows: Rows, *, config: Config, seed: int, observer: Observer
-) -> Prepared:
-    """What is known before counting, for the first of the programs; the bins suit the conditions of all of them."""
-    for filled in programs:
-        check_not_private(filled)
+def prepare(plans: Sequence[Plan], schema: Schema, sample: Table, config: Config, seed: int) -> Prepared:
+    """What is known before counting, for the first of some plans; the bins suit the conditions of all of them."""
     find_device(config.device)
     find_backbone(config.backbone)
-    specs = [bind(filled, schema) for filled in programs]
-    if not schema.modelled:
-        raise CutsError([nothing_to_learn(schema)])
-    own = _with_bins(schema, config)
-    cuts = find_cuts([pred for spec in specs for pred in conditions_in(spec, own)], own)
-    observer.stage("reading a sample of the rows")
-    sample = spread_sample(rows)
-    codec = fit_codec(sample, own, cuts.columns, cuts.sets)
+    binned = with_bins(schema, config)
+    cuts = find_cuts([condition for each in plans for condition in each.conditions], binned)
+    codec = fit_codec(sample, binned, cuts.columns, cuts.sets)
     codes = encode(sample, codec)
-    sizes = {bins.column.name: bins.size for bins in codec.columns}
-    label = own.label if own.label in sizes else None
-    dependence = None if fits_whole(sizes) else measure_dependence(codes, sizes)
-    cliques = choose_workload(sizes, label, dependence)
-    return Prepared(specs[0], codec, sample, codes, cliques, label, config, seed, render(programs[0]))
+    label = modelled_label(codec)
+    dependence = None if fits_whole(codec.sizes) else measure_dependence(codes, codec.sizes)
+    cliques = choose_workload(codec.sizes, label, dependence)
+    return Prepared(settle(plans[0], codec), codec, sample, codes, cliques, label, config, seed)
 
 
-def make_model(learned: Learned, *, draw: int | None = None, observer: Observer | None = None) -> Model:
-    """The model of what was learned: fitted to the counts, under the row rules, with the statistics."""
-    observer = observer or Observer()
-    counts, label, config, seed = learned.counts, learned.label, learned.config, learned.seed
+def modelled_label(codec: Codec) -> str | None:
+    """The column to predict, if it is modelled."""
+    label = codec.schema.label
+    return label if label in codec.sizes else None
+
+
+def fit_free(learned: Learned, program: str, observer: Observer) -> Model:
+    """The model of the counts before any command shapes it."""
+    counts, config, seed = learned.counts, learned.config, learned.seed
     observer.stage("choosing the smoothing")
-    smoothing = choose_smoothing(learned.codes, learned.codec, label, config, seed=seed)
+    smoothing = choose_smoothing(learned.codes, learned.codec, learned.label, config, seed=seed)
     observer.stage("fitting")
-    fitted = fit(counts, label, config, seed=seed, smoothing=smoothing, seen=observer.fitted)
+    fitted = fit(counts, learned.label, config, seed=seed, smoothing=smoothing, seen=observer.fitted)
     facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
-    return shape_model(learned, Model(fitted.mixture, learned.codec, learned.program, config, facts), draw, observer)
+    return Model(fitted.mixture, learned.codec, program, learned.plan.spec, config, facts)
 
 
-# --- parts of the steps
-
-
-def _with_bins(schema: Schema, config: Config) -> Schema:
-    """The schema with the bins the settings ask for."""
-    columns: list[Column] = []
-    for column in schema.columns:
-        if isinstance(column, Integer | Real | Temporal):
-            bins, binning = config.bins or column.bins, config.binning or column.binning
-            columns.append(replace(column, bins=bins, binning=binning))
-        else:
-            columns.append(column)
-    return replace(schema, columns=tuple(columns))
+def without_commands(spec: Spec) -> Spec:
+    """The spec of a program that asks for nothing."""
+    return replace(spec, commands=())

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from cuts.model.group_shares import GroupShare
+from cuts.plan import Way
 
-Method = Literal["tilt", "penalty"]
+
+@dataclass(frozen=True, slots=True)
+class CommandWay:
+    """The way in which a command was met."""
+
+    number: int
+    line: int
+    way: Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +35,13 @@ class RuleFacts:
 
 @dataclass(frozen=True, slots=True)
 class GoalFacts:
-    """One command about statistics: how it was met, and its numbers of the real rows and of the model before and after.
+    """One command about statistics: its numbers of the real rows and of the model before and after.
 
     The numbers are in the order of the command's comparisons; of one between two statistics it is their difference.
     """
 
     number: int
     line: int
-    method: Method
     real: tuple[float, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
@@ -77,3 +83,4 @@ class Facts:
     goals: tuple[GoalFacts, ...] = ()
     trade_offs: tuple[TradeOff, ...] = ()
     group_shares: tuple[GroupShare, ...] = ()
+    ways: tuple[CommandWay, ...] = ()

@@ -1,6 +1,6 @@
 """From a model to rows: drawn chunk by chunk, or given rows completed. All satisfy the program's row rules.
 
-A program that states statistics has its rows chosen from a pool of drawn ones, so that the table has them too
+A program that states statistics has its rows selected from a pool of drawn ones, so that the table has them too
 (`model/calibrate.py`); each chunk of a large table is a small table with the same statistics.
 """
 
@@ -21,8 +21,8 @@ from cuts.data.partial_rows import apart_from, encode_partial, overwrite, put_va
 from cuts.data.refine import refine
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.lang.binder import bind, bind_predicate
-from cuts.lang.parser import parse, parse_expression
+from cuts.lang.binder import bind_predicate
+from cuts.lang.parser import parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal, statistics_of
 from cuts.lang.targets import Targets, wanted
 from cuts.logic.atoms import gather
@@ -46,40 +46,53 @@ LARGER_POOL = 12  # the same when the weights leave too few of them
 MAX_WHOLE = 100_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Some rows of a model, and how they were selected, if the program states statistics."""
+
+    table: Table
+    calibration: Calibration | None = None
+
+
+def sample_table(
+    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
+) -> Table:
+    """The rows of `sample_chunks` as one table."""
+    return Table.join(list(sample_blocks(model, rows, where=where, seed=seed, workers=workers)))
+
+
 def sample_blocks(
-    model: Model,
-    rows: int | None = None,
-    *,
-    where: str | None = None,
-    seed: int = 0,
-    workers: int = 1,
-    chosen: Callable[[Calibration], None] = lambda _: None,
+    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
 ) -> Iterator[Table]:
+    """The tables of `sample_chunks`."""
+    return (chunk.table for chunk in sample_chunks(model, rows, where=where, seed=seed, workers=workers))
+
+
+def sample_chunks(
+    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
+) -> Iterator[Chunk]:
     """Rows of a model, chunk by chunk: exactly as many as asked for, all of them satisfying the program's row rules.
 
-    The table has the statistics the program states; `chosen` is told how its rows were chosen. `where` restricts the
-    rows further, exactly; they are then drawn as the model has them. The same seed gives the same rows for any number
-    of workers.
+    The table has the statistics the program states. `where` restricts the rows further, exactly; they are then drawn as
+    the model has them. The same seed gives the same rows for any number of workers.
     """
-    wanted_rows = model.facts.rows if rows is None else rows
-    if wanted_rows < 1:
-        raise usage_error("bad-count", f"{wanted_rows} rows cannot be drawn", "ask for at least one row: `-n 1000`")
-    spec = spec_of(model)
-    source = _source(model, _where(where, model.codec.schema), seed)
-    source.supply(0)  # what no row can satisfy is said now
-    goals = calibrated(spec) if where is None else ()
-    knobs = model.facts.group_shares if where is None else ()
-    if not goals and not knobs:
-        return _mapped(lambda chunk: _drawn(model, source, *chunk), draw.chunks(wanted_rows), workers)
-    wants = (*(wanted(goal.goal, spec.schema) for goal in goals), *map(hold, knobs))
-    whole = wanted_rows <= MAX_WHOLE and any(_counts_rows(goal) for goal in goals)
-    ends = _even(wanted_rows, whole=whole)
+    total = model.facts.rows if rows is None else rows
+    if total < 1:
+        raise usage_error("bad-count", f"{total} rows cannot be drawn", "ask for at least one row: `-n 1000`")
+    source = _RowSource(model, _where(where, model.codec.schema), seed)
+    source.supply(0)  # what no row can satisfy is reported now
+    goals = calibrated(model.spec) if where is None else ()
+    shares = model.facts.group_shares if where is None else ()
+    if not goals and not shares:
+        return _mapped(lambda chunk: Chunk(_drawn(model, source, *chunk)), draw.chunks(total), workers)
+    targets = (*(wanted(goal.goal, model.spec.schema) for goal in goals), *map(hold, shares))
+    whole = total <= MAX_WHOLE and any(_counts_rows(goal) for goal in goals)
 
-    def make(chunk: tuple[int, tuple[int, int]]) -> tuple[Table, Calibration]:
+    def make(chunk: tuple[int, tuple[int, int]]) -> Chunk:
         number, (start, end) = chunk
-        return _chosen(model, source, wants, number, start, end, wanted_rows)
+        return _selected(model, source, targets, number, start, end, total)
 
-    return _told(_mapped(make, enumerate(ends), workers), chosen)
+    return _mapped(make, enumerate(_even(total, whole=whole)), workers)
 
 
 def calibrated(spec: Spec) -> tuple[TableGoal, ...]:
@@ -89,7 +102,7 @@ def calibrated(spec: Spec) -> tuple[TableGoal, ...]:
 
 def complete_rows(model: Model, given: Table, *, where: str | None = None, seed: int = 0) -> Table:
     """The given rows with their missing cells drawn, given cells kept as they are; the row rules hold."""
-    source = _source(model, _where(where, model.codec.schema), seed)
+    source = _RowSource(model, _where(where, model.codec.schema), seed)
     codec, supply = source.codec, source.supply(0)
     codes, masks = encode_partial(given, codec)
     tied = [name for group in supply.groups for name in group.columns if name in codes]
@@ -105,36 +118,33 @@ def complete_rows(model: Model, given: Table, *, where: str | None = None, seed:
     return _checked(overwrite(table, given, codec), source)
 
 
-def spec_of(model: Model) -> Spec:
-    """The program of a model, bound to its schema."""
-    return bind(parse(model.program), model.codec.schema)
-
-
 # --- chunks
 
 
-def _drawn(model: Model, source: _Source, number: int, size: int) -> Table:
+def _drawn(model: Model, source: _RowSource, number: int, size: int) -> Table:
     """A chunk of rows as the model has them."""
     drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
     table = decode(drawn.codes, source.codec, seed=source.seed, first=number * draw.CHUNK)
     return _checked(put_values(table, drawn.values, source.codec), source)
 
 
-def _chosen(
-    model: Model, source: _Source, wants: Sequence[Targets], number: int, start: int, end: int, total: int
-) -> tuple[Table, Calibration]:
-    """A chunk of rows chosen so that it has the statistics: from a pool, a larger one if that is worn out."""
+def _selected(
+    model: Model, source: _RowSource, targets: Sequence[Targets], number: int, start: int, end: int, total: int
+) -> Chunk:
+    """A chunk of rows selected so that it has the statistics: from a pool, and from a larger one if too few count."""
     for factor in (POOL, LARGER_POOL):
         size = factor * (end - start)
         drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
         table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start)
         pool = _checked(put_values(table, drawn.values, source.codec), source)
         typed = conform(pool, source.codec.schema)
-        rows, facts = choose(typed, wants, source.codec.schema, end - start, total=total, seed=source.seed + number)
-        if facts.effective >= end - start:
+        rows, calibration = choose(
+            typed, targets, source.codec.schema, end - start, total=total, seed=source.seed + number
+        )
+        if calibration.effective >= end - start:
             break
     taken = Table(pool.arrow.take(pa.array(rows)))
-    return with_identifiers(taken, source.codec, seed=source.seed, first=start), facts
+    return Chunk(with_identifiers(taken, source.codec, seed=source.seed, first=start), calibration)
 
 
 def _even(rows: int, *, whole: bool) -> list[tuple[int, int]]:
@@ -146,16 +156,6 @@ def _even(rows: int, *, whole: bool) -> list[tuple[int, int]]:
 def _counts_rows(goal: TableGoal) -> bool:
     """Whether a goal is about numbers of rows, which chunks do not share."""
     return any(statistics()[stat.name].unit == "rows" for stat in statistics_of(goal.goal))
-
-
-def _told(blocks: Iterator[tuple[Table, Calibration]], chosen: Callable[[Calibration], None]) -> Iterator[Table]:
-    """The tables; at the end it is told how their rows were chosen."""
-    facts: Calibration | None = None
-    for table, found in blocks:
-        facts = found if facts is None else facts.joined(found)
-        yield table
-    if facts is not None:
-        chosen(facts)
 
 
 # --- parts of the steps
@@ -170,41 +170,32 @@ def _where(text: str | None, schema: Schema) -> tuple[Pred, ...]:
         raise CutsError(error.diagnostics, error.source or Source("where", text)) from None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Source:
-    """What rows are drawn from: a codec whose bins no condition cuts, the mixture over them, the conditions."""
+class _RowSource:
+    """What rows are drawn from: bins that no condition straddles, the mixture over them, the conditions."""
 
-    codec: Codec
-    mixture: Mixture
-    preds: tuple[Pred, ...]
-    cuts: Cuts
-    seed: int
-    has_where: bool
-    shared: list[draw.Supply]  # of all chunks, if they are alike
+    def __init__(self, model: Model, where: Sequence[Pred], seed: int) -> None:
+        self.preds = (*(rule.pred for rule in model.spec.rules), *where)
+        self.seed, self._has_where = seed, bool(where)
+        self._cuts = find_cuts(self.preds, model.codec.schema)
+        self.codec, splits = refine(model.codec, self._cuts.columns, self._cuts.sets)
+        self._mixture = split(model.mixture, splits)
+        self._shared: draw.Supply | None = None  # by all chunks, if they are alike
 
     def supply(self, chunk: int) -> draw.Supply:
-        """What a chunk is drawn from: columns that sums tie together have values of their own in every chunk."""
-        if self.shared:
-            return self.shared[0]
+        """What a chunk is drawn from: columns that rules tie together have values of their own in every chunk."""
+        if self._shared is not None:
+            return self._shared
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, chunk, 1])))
-        grid, atoms = gather(self.codec, self.cuts, rng)
-        made = draw.supply(self.mixture, compile_rules(self.preds, grid), atoms)
-        if made.is_empty:
-            raise CutsError([empty_support(self.has_where)])
+        grid, atoms = gather(self.codec, self._cuts, rng)
+        supply = draw.supply(self._mixture, compile_rules(self.preds, grid), atoms)
+        if supply.is_empty:
+            raise CutsError([empty_support(self._has_where)])
         if not atoms:
-            self.shared.append(made)
-        return made
+            self._shared = supply
+        return supply
 
 
-def _source(model: Model, where: Sequence[Pred], seed: int) -> _Source:
-    """What rows are drawn from; bins are split where a condition cuts them."""
-    preds = (*(rule.pred for rule in spec_of(model).rules), *where)
-    cuts = find_cuts(preds, model.codec.schema)
-    codec, splits = refine(model.codec, cuts.columns, cuts.sets)
-    return _Source(codec, split(model.mixture, splits), preds, cuts, seed, bool(where), [])
-
-
-def _checked(table: Table, source: _Source) -> Table:
+def _checked(table: Table, source: _RowSource) -> Table:
     """The table; a row that violates a condition is a mistake of ours, never of the model."""
     typed = conform(table, source.codec.schema)
     for pred in source.preds:

@@ -26,7 +26,10 @@ from cuts.config import Config, config_from
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
-from cuts.model.facts import Facts, GoalFacts, RuleFacts, TradeOff, Trial
+from cuts.lang.binder import bind
+from cuts.lang.parser import parse
+from cuts.lang.spec import Spec
+from cuts.model.facts import CommandWay, Facts, GoalFacts, RuleFacts, TradeOff, Trial
 from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
 from cuts.privacy.transcript import Transcript, render, transcript_from
@@ -49,6 +52,7 @@ class Model:
     mixture: Mixture
     codec: Codec
     program: str  # in canonical form, placeholders filled
+    spec: Spec  # the same bound to the codec's schema
     config: Config
     facts: Facts
     transcript: Transcript | None = None  # of a private model: all that is known of its rows
@@ -131,7 +135,8 @@ def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
     mixture = Mixture(tuple(bins.column.name for bins in codec.columns), w, P)
     if not isinstance(data["program"], str):
         raise ValueError("the program is no text")
-    return Model(mixture, codec, data["program"], config_from(data["config"]), _facts(data["facts"]))
+    spec = bind(parse(data["program"]), codec.schema)
+    return Model(mixture, codec, data["program"], spec, config_from(data["config"]), _facts(data["facts"]))
 
 
 def _distributions(table: torch.Tensor) -> torch.Tensor:
@@ -147,8 +152,9 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     rules = tuple(RuleFacts(**rule) for rule in data["rules"])
     goals = tuple(GoalFacts(**{name: _frozen(part) for name, part in goal.items()}) for goal in data.get("goals", ()))
     curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
-    knobs = tuple(GroupShare(**knob) for knob in data.get("group_shares", ()))
-    found = Facts(**{**data, "rules": rules, "goals": goals, "trade_offs": curves, "group_shares": knobs})
+    shares = tuple(GroupShare(**knob) for knob in data.get("group_shares", ()))
+    ways = tuple(CommandWay(**way) for way in data.get("ways", ()))
+    found = Facts(**{**data, "ways": ways, "rules": rules, "goals": goals, "trade_offs": curves, "group_shares": shares})
     if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
         raise ValueError("the facts are no facts")
     return found
