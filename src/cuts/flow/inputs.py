@@ -11,6 +11,8 @@ from pathlib import Path
 
 from cuts import datasets
 from cuts.count.sources import Rows, infer_streamed, rows_in, rows_of
+from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
+from cuts.data.exchange.files import load
 from cuts.data.exchange.sources import read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
@@ -51,14 +53,7 @@ def find_schema(program: Program, *, schema: Path | None = None, table: Table | 
     return infer_schema(rows, Path(program.data).name.split(".")[0])
 
 
-def find_rows(
-    program: Program,
-    data: str | None = None,
-    *,
-    delimiter: str | None = None,
-    quote: str | None = None,
-    encoding: str | None = None,
-) -> Rows:
+def find_rows(program: Program, data: str | None = None, *, csv: CsvOptions = DETECT_ALL) -> Rows:
     """The rows a program is about: those given, else those of the data set or file it names; read only when used."""
     if data is None:
         path = _beside(program)
@@ -69,17 +64,10 @@ def find_rows(
     name, _, split = data.partition(":")
     if datasets.find(name) is not None and split in ("", "train", "test") and not Path(data).exists():
         return rows_of(open_table(data))
-    return rows_in(data, delimiter=delimiter, quote=quote, encoding=encoding)
+    return rows_in(data, csv=csv)
 
 
-def find_private_rows(
-    program: Program,
-    data: str | None = None,
-    *,
-    delimiter: str | None = None,
-    quote: str | None = None,
-    encoding: str | None = None,
-) -> PrivateRows:
+def find_private_rows(program: Program, data: str | None = None, *, csv: CsvOptions = DETECT_ALL) -> PrivateRows:
     """The rows a private program is about, as the trusted core reads them; nothing of them is looked at here."""
     path = _beside(program)
     where = data or (program.data if datasets.find(program.data) is not None else None if path is None else str(path))
@@ -88,7 +76,7 @@ def find_private_rows(
     name, _, split = where.partition(":")
     if datasets.find(name) is not None and split in ("", "train", "test") and not Path(where).exists():
         return PrivateFrame(open_table(where))
-    return PrivateFile(Path(where), delimiter, quote, encoding)
+    return PrivateFile(Path(where), csv.delimiter, csv.quote, csv.encoding)
 
 
 def schema_of(
@@ -120,15 +108,13 @@ def with_label(schema: Schema, label: str) -> Schema:
     return replace(schema, label=label)
 
 
-def open_table(
-    where: str, *, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None
-) -> Table:
+def open_table(where: str, *, csv: CsvOptions = DETECT_ALL) -> Table:
     """The table in a file, or an embedded one as `adult` (its train split), `adult:train` or `adult:test`."""
     name, _, split = where.partition(":")
     embedded = datasets.find(name)
     if embedded is not None and split in ("", "train", "test") and not Path(where).exists():
         return datasets.load(embedded, "test" if split == "test" else "train")
-    return read_table(where, delimiter=delimiter, quote=quote, encoding=encoding)
+    return load(where, csv=csv)[0]
 
 
 def infer_for_target(
