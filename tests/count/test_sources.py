@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from arrow_strategies import arrow_tables
 from cuts.count import digest
-from cuts.count.sources import infer_streamed, rows_in, rows_of, spread_sample
-from cuts.data.exchange.files import FileForm, load, save
+from cuts.count.sources import infer_streamed, rows_in, rows_of, spread_sample, survey
+from cuts.data.exchange.csv_dialect import CsvOptions
+from cuts.data.exchange.files import FileForm, load, save, scan
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Identifier, Schema
 from cuts.data.table import Table
@@ -50,7 +51,7 @@ def verdict(table: Table, **options: Any) -> Schema | list[str]:
 def streamed(table: Table, size: int = 65_536, **options: Any) -> Schema | list[str]:
     """The same from blocks, never looking at all rows at once."""
     try:
-        return infer_streamed(Cut(table, size), "t", most=0, **options)
+        return infer_streamed(Cut(table, size), "t", max_rows=0, **options)
     except CutsError as error:
         return [f"{d.code}: {d.title}" for d in error.diagnostics]
 
@@ -87,18 +88,85 @@ def test_a_file_without_rows_is_refused_like_by_load(tmp_path: Path) -> None:
 def test_what_is_told_of_a_csv_is_used(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes("a|b\nü|'x|y'\n".encode("cp1252"))
-    (block,) = rows_in(path, delimiter="|", quote="'", encoding="cp1252").blocks()
+    (block,) = rows_in(path, csv=CsvOptions("|", "'", "cp1252")).blocks()
     assert block.arrow.to_pylist() == [{"a": "ü", "b": "x|y"}]
+
+
+# --- passes over a file
+
+
+@pytest.fixture
+def opens(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files opened from here on, one per open: every table file is opened by one of these two."""
+    names: list[str] = []
+    for function in ("input_stream", "OSFile"):
+        real = getattr(pa, function)
+
+        def counting(path: str, *args: Any, real: Any = real, **options: Any) -> Any:
+            names.append(Path(path).name)
+            return real(path, *args, **options)
+
+        monkeypatch.setattr(pa, function, counting)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("name", "passes"), [("t.csv", 3), ("t.csv.gz", 3), ("t.jsonl", 3), ("t.parquet", 2), ("t.feather", 2)]
+)
+def test_a_fit_without_a_schema_opens_a_file_once_per_pass(
+    tmp_path: Path, opens: list[str], name: str, passes: int
+) -> None:
+    rng = np.random.default_rng(1)
+    table = Table(pa.table({"x": rng.integers(0, 99, 100_000), "t": ["a", "b", "it's 5\" long", None] * 25_000}))
+    save(table, tmp_path / name)
+    opens.clear()
+    rows = rows_in(tmp_path / name)
+    found = survey(rows, "t", max_rows=1_000)
+    assert sum(block.rows for block in rows.blocks()) == table.rows
+    assert opens == [name] * passes
+    assert rows.form == scan(tmp_path / name)
+    assert found.schema == infer_schema(table, "t")
+    assert found.sample.arrow == spread_sample(rows_of(table), max_rows=1_000).arrow
+
+
+@pytest.mark.parametrize(("encoding", "byte"), [("cp1252", b"\x80"), ("latin-1", b"\x80\x81"), ("utf-8", "€".encode())])
+def test_an_encoding_that_shows_late_is_still_one_pass(
+    tmp_path: Path, opens: list[str], encoding: str, byte: bytes
+) -> None:
+    path = tmp_path / "t.csv"
+    ascii_rows = b"1,abcdefgh\n" * 150_000
+    path.write_bytes(b"n\xe4me,t\n".replace(b"\xe4", b"a") + ascii_rows + b"2," + byte + b"\n")
+    form = rows_in(path).form
+    assert opens == ["t.csv"]
+    assert form.dialect.encoding == encoding
+    (*_, last) = rows_in(path).blocks()
+    assert last.arrow.slice(last.rows - 1).to_pylist() == [{"name": 2, "t": byte.decode(encoding)}]
+
+
+def test_a_header_is_in_the_encoding_found_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,\x80\n" + b"1,x\n" * 400_000 + b"2,\x81\n")
+    assert rows_in(path).form.schema.names == ["a", "\x80"]
+    assert sum(block.rows for block in rows_in(path).blocks()) == 400_001
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 400), st.integers(1, 60), st.integers(1, 50))
+def test_a_survey_is_the_schema_and_the_sample_of_two_passes(rows: int, size: int, max_rows: int) -> None:
+    cut = Cut(Table(pa.table({"x": np.arange(rows) % 40, "t": [f"v{i % 7}" for i in range(rows)]})), size)
+    found = survey(cut, "t", max_rows=max_rows)
+    assert found.schema == infer_streamed(cut, "t", max_rows=max_rows)
+    assert found.sample.arrow == spread_sample(cut, max_rows=max_rows).arrow
 
 
 # --- samples
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.integers(1, 400), st.integers(1, 60), st.integers(1, 50))
 def test_a_sample_is_evenly_spread_whatever_the_blocks(rows: int, size: int, most: int) -> None:
     table = Table(pa.table({"x": np.arange(rows), "t": [f"v{i % 7}" for i in range(rows)]}))
-    found = spread_sample(Cut(table, size), most=most)
+    found = spread_sample(Cut(table, size), max_rows=most)
     step = 1
     while -(-rows // step) > most:
         step *= 2
@@ -109,7 +177,7 @@ def test_a_sample_is_evenly_spread_whatever_the_blocks(rows: int, size: int, mos
 def test_a_sample_of_dictionary_columns_knows_their_values() -> None:
     parts = [pa.DictionaryArray.from_arrays([0, 1, 0], [f"a{i}", "b"]) for i in range(9)]
     table = Table(pa.table({"c": pa.chunked_array(parts)}))
-    found = spread_sample(Cut(table, 3), most=4)
+    found = spread_sample(Cut(table, 3), max_rows=4)
     assert found.column("c").to_pylist() == ["a0", "a2", "b", "a8"]
 
 
@@ -190,7 +258,7 @@ KINDS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=50)
 @given(arrow_tables(KINDS), st.integers(1, 6))
 def test_any_small_table_gives_the_same_schema_in_blocks(arrow: pa.Table, size: int) -> None:
     with np.errstate(all="ignore"):
@@ -209,7 +277,7 @@ CELLS: list[st.SearchStrategy[Any]] = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=50)
 @given(st.data(), st.integers(15, 45), st.integers(1, 50), st.booleans(), st.booleans())
 def test_what_counts_decide_is_decided_the_same(
     data: st.DataObject, rows: int, size: int, unique: bool, declared: bool

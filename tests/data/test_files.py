@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrow_strategies import arrow_tables, canonical
-from cuts.data.exchange.csv_dialect import Dialect
+from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions, Dialect
 from cuts.data.exchange.files import FileForm, blocks, load, save, scan
 from cuts.data.exchange.recast import dictionaries_of, recast
 from cuts.data.exchange.streams import whole_or_nothing
@@ -53,9 +53,9 @@ def written(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
     return folder / name
 
 
-def read(folder: Path, text: str | bytes, name: str = "t.csv", **knobs: Any) -> dict[str, list[Any]]:
+def read(folder: Path, text: str | bytes, csv: CsvOptions = DETECT_ALL, *, name: str = "t.csv") -> dict[str, list[Any]]:
     """The columns of a file with that text."""
-    return load(written(folder, text, name), **knobs)[0].arrow.to_pydict()  # type: ignore[no-any-return]
+    return load(written(folder, text, name), csv=csv)[0].arrow.to_pydict()  # type: ignore[no-any-return]
 
 
 def assert_same(got: Table, wanted: pa.Table) -> None:
@@ -161,9 +161,9 @@ DIALECTS = st.builds(
 @settings(max_examples=150, deadline=None)
 @given(table=arrow_tables(PLAIN_KINDS).map(telling), dialect=DIALECTS)
 def test_a_csv_file_of_any_dialect_comes_back_byte_by_byte(folder: Path, table: pa.Table, dialect: Dialect) -> None:
-    looks = {field.name: format_of(field.type) for field in table.schema}
-    save(Table(table), folder / "any.csv", FileForm("csv", None, table.schema, dialect=dialect, looks=looks))
-    got, form = load(folder / "any.csv", delimiter=dialect.delimiter, quote=dialect.quote)
+    formats = {field.name: format_of(field.type) for field in table.schema}
+    save(Table(table), folder / "any.csv", FileForm("csv", None, table.schema, dialect=dialect, formats=formats))
+    got, form = load(folder / "any.csv", csv=CsvOptions(dialect.delimiter, dialect.quote))
     assert_same(got, table)
     assert form.dialect.encoding == dialect.encoding
     save(Table(canonical(got.arrow)), folder / "again.csv", replace(form, dialect=dialect))
@@ -251,15 +251,15 @@ def test_a_column_has_one_type_and_is_written_as_it_was(folder: Path, texts: lis
 def test_digits_are_a_date_where_the_header_says_so(folder: Path) -> None:
     table, form = load(written(folder, "Birth date,x\n20201231,1\n20200229,2\n"))
     assert table.column("Birth date").type == pa.date32()
-    assert form.moments == {"Birth date": "%Y%m%d"}
+    assert form.formats["Birth date"].style == "%Y%m%d"
 
 
 def test_the_form_tells_decimals_and_formats(folder: Path) -> None:
     _, form = load(
         written(folder, "price;day;iso;ratio\n1,50;31.12.2020;2020-12-31;0,1\n12,00;01.01.2021;2021-01-01;2\n")
     )
-    assert form.decimals == {"price": 2}
-    assert form.moments == {"day": "%d.%m.%Y"}
+    assert form.formats["price"].decimals == 2
+    assert form.formats["day"].style == "%d.%m.%Y"
     assert form.schema.types == [pa.float64(), pa.date32(), pa.date32(), pa.float64()]
 
 
@@ -315,8 +315,8 @@ def test_bytes_that_cp1252_does_not_have_are_latin_1(folder: Path) -> None:
 
 def test_what_is_given_is_not_looked_for(folder: Path) -> None:
     text = "a:b\n'x:y':\xe9\n".encode("latin-1")
-    assert read(folder, text, delimiter=":", quote="'", encoding="latin-1") == {"a": ["x:y"], "b": ["é"]}
-    assert read(folder, codecs.BOM_UTF8 + b"a\n1\n", encoding="UTF8") == {"a": [1]}
+    assert read(folder, text, CsvOptions(":", "'", "latin-1")) == {"a": ["x:y"], "b": ["é"]}
+    assert read(folder, codecs.BOM_UTF8 + b"a\n1\n", CsvOptions(encoding="UTF8")) == {"a": [1]}
 
 
 def test_line_ends_are_kept(folder: Path) -> None:
@@ -342,7 +342,7 @@ def test_json_lines_have_the_types_of_json(folder: Path) -> None:
     table, form = load(written(folder, text, "t.jsonl"))
     kinds = [pa.float64(), pa.string(), pa.date32(), pa.bool_(), pa.timestamp("s")]
     assert table.arrow.schema.types == kinds
-    assert form.moments == {"e": "%d.%m.%Y %H:%M"}
+    assert form.formats["e"].style == "%d.%m.%Y %H:%M"
     save(table, folder / "u.jsonl", form)
     assert (folder / "u.jsonl").read_text() == (
         '{"a":1.0,"b":"1","c":"2020-12-31","d":true,"e":null}\n'
@@ -460,11 +460,11 @@ def test_a_table_file_without_rows_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_knobs_that_cannot_be_are_one_clear_error(folder: Path) -> None:
     path = written(folder, "a,b\n1,2\n")
-    assert "the delimiter" in the_problem(lambda: load(path, delimiter="::"))
-    assert "the quote" in the_problem(lambda: load(path, quote="«"))
-    assert "both the delimiter and the quote" in the_problem(lambda: load(path, delimiter='"'))
-    assert "no encoding `utf-9`" in the_problem(lambda: load(path, encoding="utf-9"))
-    assert "no ascii text" in the_problem(lambda: load(written(folder, "ä\n"), encoding="ascii"))
+    assert "the delimiter" in the_problem(lambda: load(path, csv=CsvOptions(delimiter="::")))
+    assert "the quote" in the_problem(lambda: load(path, csv=CsvOptions(quote="«")))
+    assert "both the delimiter and the quote" in the_problem(lambda: load(path, csv=CsvOptions(delimiter='"')))
+    assert "no encoding `utf-9`" in the_problem(lambda: load(path, csv=CsvOptions(encoding="utf-9")))
+    assert "no ascii text" in the_problem(lambda: load(written(folder, "ä\n"), csv=CsvOptions(encoding="ascii")))
 
 
 MISFITS = [
@@ -489,7 +489,7 @@ def test_a_line_of_json_that_does_not_fit_the_form_is_named(folder: Path) -> Non
     assert "line 3: the column `b` holds moments" in the_problem(lambda: list(blocks(path, form)))
     path = written(folder, '{"a":"secret"}\n', "t.jsonl")
     assert "another type" in the_problem(lambda: list(blocks(path, form)))
-    assert "is no jsonl file" in the_problem(lambda: blocks(written(folder, "a\n1\n"), form))
+    assert "is not a jsonl file" in the_problem(lambda: blocks(written(folder, "a\n1\n"), form))
 
 
 def test_types_that_change_far_apart_are_named(folder: Path) -> None:

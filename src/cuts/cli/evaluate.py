@@ -14,6 +14,7 @@ from cuts.assess import render_quality
 from cuts.assess.request import PARTS, Part, unknown_column
 from cuts.cli.options import DelimiterOption, EncodingOption, Format, FormatOption, QuoteOption, SchemaOption
 from cuts.cli.shared import print_json, say
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
@@ -65,8 +66,7 @@ def evaluate(
     """
     chosen = _parts(parts)
     ours, real, unseen = (
-        inputs.open_table(where, delimiter=delimiter, quote=quote, encoding=encoding)
-        for where in (synthetic, train, test)
+        inputs.open_table(where, csv=CsvOptions(delimiter, quote, encoding)) for where in (synthetic, train, test)
     )
     quality = judge.evaluate(
         ours,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from errno import EISDIR
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -14,6 +14,7 @@ from cuts.cli.progress import show_progress
 from cuts.cli.shared import say, stoppable
 from cuts.config import Config
 from cuts.count.sources import FileRows, spread_sample
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import FileForm
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -39,15 +40,6 @@ _KEPT = "no model was written"
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """How a CSV file is written, as far as it was told."""
-
-    delimiter: str | None
-    quote: str | None
-    encoding: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Release:
     """What was told about a release: the transcript there is, the data's name, the book, and a limit."""
 
@@ -69,7 +61,7 @@ class Asked:
     config: Config
     seed: int
     quiet: bool
-    dialect: Dialect
+    dialect: CsvOptions
     written: tuple[Path | None, ...]
     release: Release
     draw: int | None = None
@@ -133,7 +125,7 @@ def read_transcript(path: Path) -> Transcript:
 def _fit(program: Program, asked: Asked) -> Fitted:
     from cuts.flow import inputs
 
-    rows = inputs.find_rows(program, asked.data, **asdict(asked.dialect))
+    rows = inputs.find_rows(program, asked.data, csv=asked.dialect)
     check_apart(asked.written, (asked.program, asked.schema, rows.path if isinstance(rows, FileRows) else None))
     schema = inputs.schema_of(program, rows, schema=asked.schema, label=asked.label)
     check_program(program, schema, asked.values, quiet=asked.quiet)
@@ -155,7 +147,7 @@ def _fit_private(program: Program, asked: Asked) -> Fitted:
     from cuts.flow import inputs
     from cuts.flow import release as releases
 
-    rows = inputs.find_private_rows(program, asked.data, **asdict(asked.dialect))
+    rows = inputs.find_private_rows(program, asked.data, csv=asked.dialect)
     check_apart(asked.written, (asked.program, asked.schema, rows.path if isinstance(rows, PrivateFile) else None))
     schema = inputs.schema_of(program, None, schema=asked.schema, label=asked.label)
     release = asked.release

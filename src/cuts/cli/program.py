@@ -24,6 +24,7 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import checked, counts, print_json, say, values
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.flow import checks, inputs, judge
 from cuts.lang.parser import parse_source
 from cuts.lang.printer import render
@@ -141,8 +142,8 @@ def verify(
     parsed = inputs.read_program(program)
     if real is not None:
         checks.check_shows_real(parsed)  # before it is opened
-    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
-    beside = None if real is None else inputs.open_table(real, delimiter=delimiter, quote=quote, encoding=encoding)
+    rows = inputs.open_table(table, csv=CsvOptions(delimiter, quote, encoding))
+    beside = None if real is None else inputs.open_table(real, csv=CsvOptions(delimiter, quote, encoding))
     known = inputs.find_schema(parsed, schema=schema, table=rows)
     outcome = judge.verify(parsed, known, rows, values=values(set_), real=beside)
     if format is Format.json:

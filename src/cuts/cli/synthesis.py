@@ -13,10 +13,11 @@ import typer
 from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import holds, verify
 from cuts.cli import options
-from cuts.cli.fitting import Asked, Dialect, Release, check_apart, check_places, fit_asked
+from cuts.cli.fitting import Asked, Release, check_apart, check_places, fit_asked
 from cuts.cli.made import Made, as_data, as_text, fit_facts, summary, write_report
 from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.config import Config, read_config
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import save_blocks
 from cuts.data.exchange.streams import check_writable
 from cuts.data.table import Table
@@ -96,7 +97,7 @@ def run(
         _settings(config, device, threads, preview),
         seed,
         quiet,
-        Dialect(delimiter, quote, encoding),
+        CsvOptions(delimiter, quote, encoding),
         (target, report),
         Release(from_transcript, data_id, ledger, max_epsilon),
         rows,
@@ -174,7 +175,7 @@ def fit(
         _settings(config, device, threads, preview),
         seed,
         quiet,
-        Dialect(delimiter, quote, encoding),
+        CsvOptions(delimiter, quote, encoding),
         (output,),
         Release(from_transcript, data_id, ledger, max_epsilon),
     )

@@ -23,6 +23,7 @@ from cuts.cli.options import (
 )
 from cuts.cli.shared import counts, print_json, say
 from cuts.data.conform import check_table
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
@@ -82,7 +83,7 @@ def schema_infer(
 
     Example: cuts schema infer people.csv --label salary -o people.toml
     """
-    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    rows = inputs.open_table(table, csv=CsvOptions(delimiter, quote, encoding))
     name = Path(table).name.split(".")[0]
     schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drop or (), ids=id_ or ())
     if keep_derived:
@@ -111,7 +112,7 @@ def schema_show(
 
     Example: cuts schema show people.csv
     """
-    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    rows = inputs.open_table(table, csv=CsvOptions(delimiter, quote, encoding))
     name = Path(table).name.split(".")[0]
     known = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
     facts = survey(rows, known)
@@ -136,7 +137,7 @@ def schema_check(
     Example: cuts schema check people.toml people.csv
     """
     known = read_schema(schema)
-    rows = inputs.open_table(table, delimiter=delimiter, quote=quote, encoding=encoding)
+    rows = inputs.open_table(table, csv=CsvOptions(delimiter, quote, encoding))
     found = check_table(rows, known)
     if format is Format.json:
         print_json({"ok": exit_code(found) == 0, "diagnostics": diagnostics.as_data(found)})

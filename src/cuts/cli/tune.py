@@ -22,6 +22,7 @@ from cuts.cli.progress import show_progress
 from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.cli.synthesis import PREVIEW_STEPS, ConfigOption, LabelOption, PreviewOption, QuietOption, SeedOption
 from cuts.config import Config, read_config
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.flow import checks, inputs, release, search
 from cuts.lang.printer import short
 from cuts.lang.spec import Level
@@ -93,7 +94,7 @@ def tune(
         check_no_rows(data, schema, label)
     choices = search.choose(checks.without_privacy(asked), wanted, known)
     if from_transcript is None:
-        rows = inputs.find_rows(asked, data, delimiter=delimiter, quote=quote, encoding=encoding)
+        rows = inputs.find_rows(asked, data, csv=CsvOptions(delimiter, quote, encoding))
         columns = inputs.schema_of(asked, rows, schema=schema, label=label)
     else:
         asked = checks.without_privacy(asked)

@@ -177,7 +177,7 @@ def _begin(codec: Codec, cliques: Sequence[Clique]) -> tuple[dict[str, int], dic
 
     A column of one bin takes no part: its code is always 0.
     """
-    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    sizes = codec.sizes
     wanted = [in_order(clique, sizes) for clique in cliques]
     for clique in wanted:
         if cells(clique, sizes) > LARGEST:
@@ -188,7 +188,7 @@ def _begin(codec: Codec, cliques: Sequence[Clique]) -> tuple[dict[str, int], dic
 
 
 def _finish(into: Mapping[Clique, IntArray], rows: int, codec: Codec, cliques: Sequence[Clique]) -> Marginals:
-    sizes = {bins.column.name: bins.size for bins in codec.columns}
+    sizes = codec.sizes
     joint = {path: counts.reshape([sizes[name] for name in path]) for path, counts in into.items()}
     cover = Cover(tuple(joint), sizes)
     tables: dict[Clique, IntArray] = {}

@@ -1,29 +1,32 @@
-"""What a fit needs from rows that may not fit in memory: blocks again and again, a sample, a schema.
+"""What a fit needs from rows that may not fit in memory: blocks that can be read again, a sample, a schema.
 
-Each of these is one pass over the blocks in flat memory.
+Sample and schema are one pass over the blocks, in flat memory. A fit without a schema reads a CSV file three times:
+for its dialect and types (`rows_in`), for schema and sample (`survey`), for the counts. Parquet needs the latter two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from cuts.count.digest import ColumnDigest
-from cuts.data.exchange.files import FileForm, blocks, scan
+from cuts.count.sample import sample_of_rows
+from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
+from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows
-from cuts.data.exchange.streams import ROWS
+from cuts.data.exchange.streams import ROWS, check_present
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError, Diagnostic
 
-MAX_ROWS = 200_000  # rows of a sample, and of a table that is looked at as a whole
+MAX_ROWS = 200_000  # rows of a sample, and of a table whose schema is inferred as a whole
 
 
 class Rows(Protocol):
@@ -31,7 +34,7 @@ class Rows(Protocol):
 
     @property
     def form(self) -> FileForm | None:
-        """How the file looks the rows are in; nothing when they are in memory."""
+        """How the file of the rows is written; None when they are in memory."""
 
     def blocks(self) -> Iterator[Table]:
         """The rows from the first on, at most 65,536 at a time."""
@@ -45,7 +48,7 @@ class TableRows:
 
     @property
     def form(self) -> None:
-        """Nothing: there is no file."""
+        """None: there is no file."""
         return None
 
     def blocks(self) -> Iterator[Table]:
@@ -54,19 +57,32 @@ class TableRows:
         return (Table(arrow.slice(start, ROWS)) for start in range(0, max(1, self.table.rows), ROWS))
 
 
-@dataclass(frozen=True, slots=True)
 class FileRows:
-    """The rows of a file, and how it looked when it was scanned."""
+    """The rows of a file. A text file is scanned for its types here; a Parquet or Feather file states them.
 
-    path: Path
-    form: FileForm
+    Reading such a file takes its form from the same open, so that a fit opens it once per pass.
+    """
+
+    def __init__(self, path: Path, csv: CsvOptions = DETECT_ALL) -> None:
+        self.path, self._csv = path, csv
+        kind, _ = check_present(path)
+        self._form = None if kind in ("parquet", "feather") else scan(path, csv=csv)
+
+    @property
+    def form(self) -> FileForm:
+        """How the file is written; a Parquet or Feather file is opened for it unless it was read before."""
+        if self._form is None:
+            self._form = scan(self.path, csv=self._csv)
+        return self._form
 
     def blocks(self) -> Iterator[Table]:
-        """The rows read from the file; a `CutsError` if there are none, or if it is another file by now."""
+        """The rows in the file; a `CutsError` if there are none, or if it is another file by now."""
         rows = 0
-        for block in blocks(self.path, self.form):
-            rows += block.rows
-            yield block
+        with open_blocks(self.path, self._form) as (form, batches):
+            self._form = form
+            for batch in batches:
+                rows += batch.num_rows
+                yield Table(pa.Table.from_batches([batch]))
         check_rows(rows, str(self.path))
 
 
@@ -75,38 +91,52 @@ def rows_of(table: Table) -> TableRows:
     return TableRows(table)
 
 
-def rows_in(
-    path: Path | str, *, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None
-) -> FileRows:
-    """The rows of a CSV, Parquet, Feather or JSON lines file, which is scanned here for the types of its columns."""
-    path = Path(path)
-    return FileRows(path, scan(path, delimiter=delimiter, quote=quote, encoding=encoding))
+def rows_in(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> FileRows:
+    """The rows of a CSV, Parquet, Feather or JSON lines file; a text file is scanned here for its columns' types."""
+    return FileRows(Path(path), csv)
 
 
-def spread_sample(rows: Rows, *, most: int = MAX_ROWS) -> Table:
-    """Rows evenly spread over all: every row of at most `most`, else every second, fourth, eighth and so on.
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """The schema inferred from all rows, and rows evenly spread over them."""
 
-    >>> spread_sample(rows_of(Table(pa.table({"x": range(10)}))), most=4).column("x").to_pylist()
+    schema: Schema
+    sample: Table
+
+
+def survey(
+    rows: Rows,
+    name: str,
+    label: str | None = None,
+    protected: tuple[str, ...] = (),
+    *,
+    drop: Sequence[str] = (),
+    ids: Sequence[str] = (),
+    max_rows: int = MAX_ROWS,
+) -> Survey:
+    """What `infer_streamed` and `spread_sample` give, in one pass over the rows.
+
+    >>> survey(rows_of(Table(pa.table({"x": range(10)}))), "t", max_rows=4).sample.column("x").to_pylist()
     [0, 4, 8]
     """
-    step, offset, kept = 1, 0, 0
-    parts: list[pa.Table] = []
+    inference = _Inference(name, label, protected, drop=drop, ids=ids, max_rows=max_rows)
+    sample = sample_of_rows(max_rows)
     for block in rows.blocks():
-        chosen = np.arange(-offset % step, block.rows, step)
-        parts.append(block.arrow if step == 1 else block.arrow.take(chosen))
-        offset, kept = offset + block.rows, kept + len(chosen)
-        while kept > 2 * most:
-            parts = [_every_second(parts)]
-            step, kept = 2 * step, len(parts[0])
-    while kept > most:
-        parts = [_every_second(parts)]
-        kept = len(parts[0])
-    return Table(pa.concat_tables(parts))
+        inference.add(block)
+        sample.add(block.arrow, block.rows)
+    return Survey(inference.schema(), Table(sample.rows()))
 
 
-def _every_second(parts: Sequence[pa.Table]) -> pa.Table:
-    whole = pa.concat_tables(parts)
-    return whole.take(np.arange(0, len(whole), 2)).combine_chunks()
+def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS) -> Table:
+    """Rows evenly spread over all: every row of at most `max_rows`, else every second, fourth, eighth and so on.
+
+    >>> spread_sample(rows_of(Table(pa.table({"x": range(10)}))), max_rows=4).column("x").to_pylist()
+    [0, 4, 8]
+    """
+    sample = sample_of_rows(max_rows)
+    for block in rows.blocks():
+        sample.add(block.arrow, block.rows)
+    return Table(sample.rows())
 
 
 def infer_streamed(
@@ -117,48 +147,73 @@ def infer_streamed(
     *,
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
-    most: int = MAX_ROWS,
+    max_rows: int = MAX_ROWS,
 ) -> Schema:
-    """The schema `infer_schema` gives for all rows, in one pass; up to `most` rows are looked at as a whole.
+    """The schema `infer_schema` gives for all rows, in one pass; up to `max_rows` rows are held as a whole.
 
     Two limits keep the memory flat. A column of more than half a million different values is taken for unique when a
     share of them, chosen by hash, is; and texts that different are free text when they are not unique.
     """
-    waiting: list[Table] = []
-    digests: list[ColumnDigest] | None = None
-    seen = 0
+    inference = _Inference(name, label, protected, drop=drop, ids=ids, max_rows=max_rows)
     for block in rows.blocks():
-        seen += block.rows
-        waiting.append(block)
-        if seen > most:
-            digests = digests or _digests(block, drop, ids)
-            for digest, held in product(digests, waiting):
+        inference.add(block)
+    return inference.schema()
+
+
+class _Inference:
+    """A schema in the making: blocks are held while they are few, digested column by column beyond."""
+
+    def __init__(
+        self,
+        name: str,
+        label: str | None,
+        protected: tuple[str, ...],
+        *,
+        drop: Sequence[str],
+        ids: Sequence[str],
+        max_rows: int,
+    ) -> None:
+        self._infer = partial(infer_schema, name=name, label=label, protected=protected, drop=drop, ids=ids)
+        self._drop, self._ids, self._max_rows = drop, ids, max_rows
+        self._held: list[Table] = []
+        self._rows = 0
+        self._digests: list[ColumnDigest] | None = None
+
+    def add(self, block: Table) -> None:
+        """Take one more block into account."""
+        self._rows += block.rows
+        self._held.append(block)
+        if self._rows > self._max_rows:
+            self._digests = self._digests or _digests(block, self._drop, self._ids)
+            for digest, held in product(self._digests, self._held):
                 digest.add(held)
-            waiting = []
-    if digests is None:
-        whole = Table(pa.concat_tables([block.arrow for block in waiting]))
-        return infer_schema(whole, name, label, protected, drop=drop, ids=ids)
-    problems: list[Diagnostic] = []
-    empty = Table(block.arrow.slice(0, 0))  # without rows every column is empty: only what the names say is checked
-    named = _attempt(lambda: infer_schema(empty, name, label, protected, drop=drop, ids=ids), problems)
-    columns = [_attempt(digest.infer, problems) for digest in digests]
-    if named is None or problems:
-        raise CutsError(problems)
-    return replace(named, columns=tuple(column for column in columns if column is not None))
+            self._held = [Table(block.arrow.slice(0, 0))]
+
+    def schema(self) -> Schema:
+        """The schema of all rows; raises `CutsError` with every problem."""
+        if self._digests is None:
+            return self._infer(Table.join(self._held))
+        problems: list[Diagnostic] = []
+        # Without rows every column is empty: only the names are checked.
+        named = _attempt(lambda: self._infer(self._held[0]), problems)
+        columns = [_attempt(digest.infer, problems) for digest in self._digests]
+        if named is None or problems:
+            raise CutsError(problems)
+        return replace(named, columns=tuple(column for column in columns if column is not None))
 
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
-def _attempt(make: Callable[[], _Made], problems: list[Diagnostic]) -> _Made | None:
-    """What is made, or nothing, with what was wrong added to `problems`."""
+def _attempt(compute: Callable[[], _Result], problems: list[Diagnostic]) -> _Result | None:
+    """What `compute` returns, or None, with its diagnostics added to `problems`."""
     try:
-        return make()
+        return compute()
     except CutsError as error:
         problems += error.diagnostics
         return None
 
 
 def _digests(block: Table, drop: Sequence[str], ids: Sequence[str]) -> list[ColumnDigest]:
-    kept = [field for field in block.arrow.schema if field.name not in drop]
-    return [ColumnDigest(field, declared_id=field.name in ids) for field in kept]
+    fields = [field for field in block.arrow.schema if field.name not in drop]
+    return [ColumnDigest(field, declared_id=field.name in ids) for field in fields]

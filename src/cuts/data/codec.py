@@ -69,6 +69,11 @@ class Codec:
     columns: tuple[ColumnBins, ...]
     derived: tuple[Follows, ...] = ()
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The number of bins of every modelled column, in order, the bin for missing values included."""
+        return {bins.column.name: bins.size for bins in self.columns}
+
     def __getitem__(self, name: str) -> ColumnBins:
         for bins in self.columns:
             if bins.column.name == name:

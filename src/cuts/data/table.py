@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,15 @@ class Table:
     """Rows and named columns."""
 
     arrow: pa.Table
+
+    @classmethod
+    def join(cls, blocks: Iterable[Table]) -> Table:
+        """The rows of all blocks, of which there is at least one, in order.
+
+        >>> Table.join([Table(pa.table({"x": [1]})), Table(pa.table({"x": [2, 3]}))]).rows
+        3
+        """
+        return cls(pa.concat_tables([block.arrow for block in blocks]))
 
     @property
     def names(self) -> tuple[str, ...]:

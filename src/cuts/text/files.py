@@ -1,21 +1,23 @@
-"""Reading a text file people name on the command line, with errors they can act on."""
+"""Text files people name on the command line, with errors they can act on, and files written whole or not at all."""
 
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cuts.text.diagnostic import CutsError, usage_error
 
-LARGEST = 10_000_000  # bytes; a program or schema is far smaller
+MAX_BYTES = 10_000_000  # a program or schema is far smaller
 
 
 def read_text(path: Path, what: str) -> str:
     """The UTF-8 text of a file; `what` (program, schema) names it in messages."""
     present(path, what)
     try:
-        if path.stat().st_size > LARGEST:
+        if path.stat().st_size > MAX_BYTES:
             raise usage_error("unreadable-file", f"{path} is too large to be a {what}")
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -38,31 +40,41 @@ def present(path: Path, what: str) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write the whole text or nothing: a temporary file beside `path` is renamed."""
+    """Write the whole text as UTF-8, or nothing."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new empty file beside `path` that replaces it at the end; it is removed, and `path` kept, if anything fails.
+
+    The file keeps the permissions of the one it replaces; a new one gets those the system gives new files.
+    """
+    temporary = _new_file_beside(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise unwritable(path, error) from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        yield temporary
         if path.exists():
-            os.chmod(temporary, path.stat().st_mode & 0o777)
-        else:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
+            temporary.chmod(path.stat().st_mode & 0o777)
+        temporary.replace(path)
     except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
         raise unwritable(path, error) from None
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _new_file_beside(path: Path) -> Path:
+    """An empty file of a name nobody uses, in the same folder so that renaming it is one step."""
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # less what the umask forbids
+    except OSError as error:
+        raise unwritable(path, error) from None
+    return temporary
 
 
 def unwritable(path: Path, error: OSError) -> CutsError:
     """A file that cannot be written, in the system's words."""
     reason = os.strerror(error.errno) if error.errno else str(error)
-    help = f"make the folder {path.parent} first" if not path.parent.exists() else None
+    help = f"create the folder {path.parent} first" if not path.parent.exists() else None
     return usage_error("unwritable-file", f"{path} cannot be written: {reason}", help)

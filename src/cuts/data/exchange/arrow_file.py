@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,33 +16,43 @@ import pyarrow as pa
 from pyarrow import ipc
 from pyarrow import parquet as pq
 
-from cuts.data.exchange.readable import check_names, check_type, other_columns
+from cuts.data.exchange.readable import check_names, check_type
 from cuts.data.exchange.recast import dictionaries_of, joined, recoded
-from cuts.data.exchange.streams import ROWS, Write, damaged, kind_of, reading
+from cuts.data.exchange.streams import ROWS, Write, damaged, reading_anywhere
 
 ArrowKind = Literal["parquet", "feather"]
 GROUP = 32 << 20  # bytes in memory from which rows are written as a row group
 
 
-def find_schema(path: Path, kind: ArrowKind) -> pa.Schema:
-    """The names and types of the columns, without a stored index; `CutsError` if a table cannot have them."""
-    with _opened(path, kind) as file:
-        schema = _without_index(file.schema_arrow if kind == "parquet" else file.schema)
-    check_names(schema.names, str(path))
-    for field in schema:
-        check_type(field.name, field.type, str(path))
-    return schema
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrowFile:
+    """An open file: the names and types of its columns, without a stored index, and its rows."""
 
+    schema: pa.Schema
+    _reader: Any
 
-def read_blocks(path: Path, kind: ArrowKind, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of the schema's columns, in flat memory as far as the file's own blocks allow."""
-    if not set(schema.names) <= set(find_schema(path, kind).names):
-        raise other_columns(path)
-    with _opened(path, kind) as file:
-        for block in file.iter_batches(batch_size=ROWS) if kind == "parquet" else _stored(file):
+    def blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of these columns, in flat memory as far as the file's own blocks allow."""
+        is_parquet = isinstance(self._reader, pq.ParquetFile)
+        for block in self._reader.iter_batches(batch_size=ROWS) if is_parquet else _stored(self._reader):
             block.validate(full=True)  # computing with damaged buffers would end the process
-            chosen = block.select(schema.names)
+            chosen = block.select(names)
             yield from (chosen.slice(start, ROWS) for start in range(0, chosen.num_rows, ROWS))
+
+
+@contextmanager
+def reading_arrow(path: Path, kind: ArrowKind) -> Iterator[ArrowFile]:
+    """The file, opened once; `CutsError` if it is damaged, or if a table cannot have its columns."""
+    try:
+        with reading_anywhere(path) as source:
+            reader = pq.ParquetFile(source, pre_buffer=False) if kind == "parquet" else _ipc(source)
+            schema = _without_index(reader.schema_arrow if kind == "parquet" else reader.schema)
+            check_names(schema.names, str(path))
+            for field in schema:
+                check_type(field.name, field.type, str(path))
+            yield ArrowFile(schema, reader)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise damaged(path, error) from None
 
 
 @contextmanager
@@ -78,27 +89,6 @@ def writing_feather(stream: Any, schema: pa.Schema) -> Iterator[Write]:
             writer.write_table(recoded(table, known), max_chunksize=ROWS)
 
         yield write
-
-
-@contextmanager
-def _opened(path: Path, kind: ArrowKind) -> Iterator[Any]:
-    """The file, open; whatever Arrow finds wrong with it is a `CutsError`."""
-    try:
-        with _random_access(path) as source:
-            yield pq.ParquetFile(source, pre_buffer=False) if kind == "parquet" else _ipc(source)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise damaged(path, error) from None
-
-
-@contextmanager
-def _random_access(path: Path) -> Iterator[Any]:
-    _, compression = kind_of(path) or (None, None)
-    if compression is None:
-        with pa.OSFile(str(path)) as file:
-            yield file
-    else:
-        with reading(path) as stream:
-            yield pa.BufferReader(stream.read())
 
 
 def _ipc(source: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A CSV file in blocks of typed columns, and typed columns as a CSV file of the same look."""
+"""A CSV file in blocks of typed columns, and typed columns as a CSV file of the same format."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,73 +14,100 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from cuts.data.exchange.csv_dialect import DELIMITERS, Dialect, blank_lines, header, line_of, ragged_row
+from cuts.data.exchange.csv_dialect import (
+    DELIMITERS,
+    CsvOptions,
+    Dialect,
+    check_quotes_closed,
+    line_of,
+    ragged_row,
+)
+from cuts.data.exchange.csv_text import TextStream, reading_text
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
 from cuts.data.exchange.readable import other_columns, unreadable
-from cuts.data.exchange.streams import ROWS, Write, reading, reason
+from cuts.data.exchange.streams import ROWS, Write, reason
 from cuts.data.exchange.text_format import TextFormat, described, parse, show
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
 _BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
 
 
-def find_formats(path: Path, dialect: Dialect) -> dict[str, TextFormat]:
-    """The look of every column, found in all rows with flat memory."""
+def scan(path: Path, options: CsvOptions) -> tuple[Dialect, dict[str, TextFormat]]:
+    """The dialect of a file and the format of every column, from all rows in flat memory; the file is opened once.
+
+    An odd number of quotes in the file takes a second read, which tells an open quote from an inch sign.
+    """
+    options.check()
+    with reading_text(path, options) as text:
+        dialect = text.head.dialect(options, text.encoding)
+        names = text.head.names(path, dialect)
+        evidence = _gather(path, text, dialect, names)
+        dialect = replace(dialect, encoding=text.encoding)  # certain at the end only, and so are the names
+        formats = {
+            name: settle(replace(column, name=name))
+            for name, column in zip(text.head.names(path, dialect), evidence, strict=True)
+        }
+    if text.quotes % 2:
+        check_quotes_closed(path, dialect)
+    return dialect, formats
+
+
+def _gather(path: Path, text: TextStream, dialect: Dialect, names: Sequence[str]) -> list[Evidence]:
+    """The formats that all texts of each column have."""
     points = "." if dialect.delimiter == "," else ".,"
-    found = [Evidence(name, points=points) for name in header(path, dialect)]
-    count = 0
-    for block in _text_blocks(path, dialect, [evidence.name for evidence in found]):
-        count += block.num_rows
-        found = [narrow(evidence, texts) for evidence, texts in zip(found, block.columns, strict=True)]
-    if count == 0:
+    evidence = [Evidence(name, points=points) for name in names]
+    rows = 0
+    for block in _text_blocks(path, text, dialect, names):
+        rows += block.num_rows
+        evidence = [narrow(column, cells) for column, cells in zip(evidence, block.columns, strict=True)]
+    if rows == 0:
         raise no_rows(path)
-    return {evidence.name: settle(evidence) for evidence in found}
+    return evidence
 
 
-def read_blocks(path: Path, dialect: Dialect, looks: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
-    """The rows as typed columns; `CutsError` naming line and column if a text has another look than its column."""
-    names = list(looks)
-    if header(path, dialect) != tuple(names):
-        raise other_columns(path)
-    before = 0
-    for block in _text_blocks(path, dialect, names):
-        typed = [_typed(path, dialect, block, name, look, before) for name, look in looks.items()]
-        yield pa.record_batch(typed, names)
-        before += block.num_rows
+def read_blocks(path: Path, dialect: Dialect, formats: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
+    """The rows as typed columns; `CutsError` naming line and column if a cell has another format than its column."""
+    names = list(formats)
+    with reading_text(path, CsvOptions(dialect.delimiter, dialect.quote, dialect.encoding)) as text:
+        if text.head.names(path, dialect) != tuple(names):
+            raise other_columns(path)
+        before = 0
+        for block in _text_blocks(path, text, dialect, names):
+            typed = [_typed(path, dialect, block, name, format, before) for name, format in formats.items()]
+            yield pa.record_batch(typed, names)
+            before += block.num_rows
 
 
 @contextmanager
-def writing(stream: Any, dialect: Dialect, looks: Mapping[str, TextFormat]) -> Iterator[Write]:
-    """What writes rows below the header: the columns of `looks`, each of its look's type.
+def writing(stream: Any, dialect: Dialect, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
+    """What writes rows below the header: the columns of `formats`, each of its format's type.
 
     Texts are quoted only where they must be, the empty text always.
     """
     encoder = codecs.getincrementalencoder(dialect.encoding)()
-    names = _quoted(pa.array(list(looks)), dialect, DELIMITERS).to_pylist()  # so that the delimiter is clear
+    names = _quoted(pa.array(list(formats)), dialect, DELIMITERS).to_pylist()  # so that the delimiter is clear
     stream.write(encoder.encode(dialect.delimiter.join(names) + dialect.newline))
 
     def write(table: pa.Table) -> None:
         for block in table.to_batches(max_chunksize=ROWS):
-            cells = [_cells(block.column(name), name, look, dialect) for name, look in looks.items()]
+            cells = [_cells(block.column(name), name, format, dialect) for name, format in formats.items()]
             lines = pc.binary_join_element_wise(*cells, dialect.delimiter).to_pylist()
             stream.write(encoder.encode("".join(line + dialect.newline for line in lines)))
 
     yield write
 
 
-def _text_blocks(path: Path, dialect: Dialect, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _text_blocks(path: Path, text: TextStream, dialect: Dialect, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The cells as texts, null where an unquoted cell is empty."""
-    encoding = "utf8" if dialect.encoding in ("utf-8", "utf-8-sig") else dialect.encoding
-    read = csv.ReadOptions(block_size=_BLOCK, encoding=encoding, skip_rows=blank_lines(path, dialect))
-    with reading(path) as stream:
-        try:
-            for block in csv.open_csv(stream, read, _signs(dialect, len(names)), _texts(names)):
-                yield from (block.slice(start, ROWS) for start in range(0, block.num_rows, ROWS))
-        except pa.ArrowInvalid as error:
-            raise _broken(path, dialect, len(names), error) from None
+    options = csv.ReadOptions(block_size=_BLOCK, skip_rows=text.head.blank_lines(dialect))
+    try:
+        for block in csv.open_csv(text, options, _parse_options(dialect, len(names)), _convert_options(names)):
+            yield from (block.slice(start, ROWS) for start in range(0, block.num_rows, ROWS))
+    except pa.ArrowInvalid as error:
+        raise _broken(path, dialect, len(names), error) from None
 
 
-def _signs(dialect: Dialect, width: int) -> csv.ParseOptions:
+def _parse_options(dialect: Dialect, width: int) -> csv.ParseOptions:
     return csv.ParseOptions(
         delimiter=dialect.delimiter,
         quote_char=dialect.quote,
@@ -88,7 +116,7 @@ def _signs(dialect: Dialect, width: int) -> csv.ParseOptions:
     )
 
 
-def _texts(names: Sequence[str]) -> csv.ConvertOptions:
+def _convert_options(names: Sequence[str]) -> csv.ConvertOptions:
     return csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         null_values=[""],
@@ -99,6 +127,7 @@ def _texts(names: Sequence[str]) -> csv.ConvertOptions:
 
 def _broken(path: Path, dialect: Dialect, width: int, error: Exception) -> CutsError:
     """What is wrong with a file that cannot be cut into rows and cells."""
+    check_quotes_closed(path, dialect)
     ragged = ragged_row(path, dialect, width)
     if ragged is not None:
         line, cells = ragged
@@ -118,29 +147,29 @@ def no_rows(path: Path) -> CutsError:
     return unreadable(f"{path} has a header but no rows", "give a table with at least one row")
 
 
-def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, look: TextFormat, before: int) -> pa.Array:
+def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, format: TextFormat, before: int) -> pa.Array:
     texts = block.column(name)
     try:
-        return parse(texts, look)
+        return parse(texts, format)
     except ValueError:
-        row = before + (misfit(texts, look) or 0)
+        row = before + (misfit(texts, format) or 0)
     line = line_of(path, dialect, row, block.num_columns)
     where = f"{path}, row {row + 1}" if line is None else f"{path}, line {line}"
     raise unreadable(
-        f"{where}: the column `{name}` holds {described(look)} before, but not here",
+        f"{where}: the column `{name}` holds {described(format)} before, but not here",
         f"correct the line, or read the whole file first so that `{name}` becomes text",
     )
 
 
-def _cells(values: pa.Array, name: str, look: TextFormat, dialect: Dialect) -> pa.Array:
-    texts = show(values, look)
-    if look.kind == "text" and pc.any(pc.match_substring(texts, "\x00")).as_py():
+def _cells(values: pa.Array, name: str, format: TextFormat, dialect: Dialect) -> pa.Array:
+    texts = show(values, format)
+    if format.kind == "text" and pc.any(pc.match_substring(texts, "\x00")).as_py():
         raise usage_error(
             "unwritable-file",
             f"the column `{name}` has a text with the sign 0, which no CSV file can hold",
             "write a .parquet file",
         )
-    needs_quotes = look.kind == "text" or dialect.delimiter in look.style or dialect.delimiter not in DELIMITERS
+    needs_quotes = format.kind == "text" or dialect.delimiter in format.style or dialect.delimiter not in DELIMITERS
     return pc.fill_null(_quoted(texts, dialect) if needs_quotes else texts, "")
 
 

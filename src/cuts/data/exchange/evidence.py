@@ -1,6 +1,6 @@
-"""Which look a column of texts has, found block by block.
+"""Which format a column of texts has, found block by block.
 
-Every column has one look, the narrowest that reads every text and shows it again as it was: truth values of one
+Every column has one format, the narrowest that reads every text and shows it again as it was: truth values of one
 spelling, moments of one format, durations, whole numbers, real numbers, else texts. Two rules keep what a number would
 lose: with a leading zero or plus (007, +1), or with a whole number beyond int64, all of the column is text. Where day
 and month cannot be told apart (03/04/2020 throughout), it is text too.
@@ -22,89 +22,89 @@ _UNSEEN = 99  # decimals, before any was counted
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The looks all texts of a column so far have, the first being preferred; nothing while there was no text."""
+    """The formats all texts of a column so far have, the first being preferred; nothing while there was no text."""
 
     name: str
     kinds: tuple[Kind, ...] = EVERY_KIND
     points: str = "."  # the decimal points to expect
-    looks: tuple[TextFormat, ...] | None = None
+    formats: tuple[TextFormat, ...] | None = None
 
 
 def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
     """The evidence after these texts.
 
-    >>> narrow(Evidence("age"), pa.array(["31", "32.5"])).looks
+    >>> narrow(Evidence("age"), pa.array(["31", "32.5"])).formats
     (TextFormat(kind='real', style='.', least=0, most=1),)
     """
     present = texts.drop_null()
     if len(present) == 0:
         return evidence
-    possible = _possible(evidence, present[0].as_py()) if evidence.looks is None else evidence.looks
+    possible = _possible(evidence, present[0].as_py()) if evidence.formats is None else evidence.formats
     seen: list[TextFormat] = []
-    for look in possible:
-        found = replace(look, least=0) if _is_also_real(look, seen, present) else _seen(look, present)
+    for format in possible:
+        found = replace(format, least=0) if _is_also_real(format, seen, present) else _seen(format, present)
         seen += [] if found is None else [found]
-    return replace(evidence, looks=tuple(seen))
+    return replace(evidence, formats=tuple(seen))
 
 
 def settle(evidence: Evidence) -> TextFormat:
-    """The look of a column after its last text."""
-    if evidence.looks is None:
+    """The format of a column after its last text."""
+    if evidence.formats is None:
         return TextFormat("empty")
-    formats = tuple(look.style for look in evidence.looks if look.kind == "moment")
-    if not evidence.looks or text_temporal.is_ambiguous(formats):
+    formats = tuple(format.style for format in evidence.formats if format.kind == "moment")
+    if not evidence.formats or text_temporal.is_ambiguous(formats):
         return TextFormat("text")
-    best = evidence.looks[0]
+    best = evidence.formats[0]
     return replace(best, least=min(best.least, best.most))
 
 
-def misfit(texts: pa.Array, look: TextFormat) -> int | None:
-    """The place of the first text without that look, if any.
+def misfit(texts: pa.Array, format: TextFormat) -> int | None:
+    """The place of the first text without that format, if any.
 
     >>> misfit(pa.array(["1", None, "07", "x"]), TextFormat("whole"))
     2
     """
-    if _fits(texts, look):
+    if _fits(texts, format):
         return None
     fitting, failing = 0, len(texts)  # so many texts from the start fit; so many do not
     while failing - fitting > 1:
         middle = (fitting + failing) // 2
-        fitting, failing = (middle, failing) if _fits(texts[:middle], look) else (fitting, middle)
+        fitting, failing = (middle, failing) if _fits(texts[:middle], format) else (fitting, middle)
     return fitting
 
 
 def _possible(evidence: Evidence, text: str) -> tuple[TextFormat, ...]:
-    """The looks one text has."""
-    looks = [TextFormat("truth", word) for word in TRUTHS]
-    looks += [TextFormat("moment", format, _UNSEEN) for format in text_temporal.formats_of(text, evidence.name)]
-    looks += [TextFormat("span", "", _UNSEEN), TextFormat("whole")]
-    looks += [TextFormat("real", point, _UNSEEN) for point in evidence.points]
+    """The formats one text has."""
+    formats = [TextFormat("truth", word) for word in TRUTHS]
+    formats += [TextFormat("moment", format, _UNSEEN) for format in text_temporal.formats_of(text, evidence.name)]
+    formats += [TextFormat("span", "", _UNSEEN), TextFormat("whole")]
+    formats += [TextFormat("real", point, _UNSEEN) for point in evidence.points]
     texts = pa.array([text])
-    return tuple(look for look in looks if look.kind in evidence.kinds and _seen(look, texts) is not None)
+    return tuple(format for format in formats if format.kind in evidence.kinds and _seen(format, texts) is not None)
 
 
-def _is_also_real(look: TextFormat, seen: list[TextFormat], texts: pa.Array) -> bool:
-    """Whether the texts are whole numbers short enough to be real ones too: then there is nothing more to look at."""
-    is_whole = look.kind == "real" and any(other.kind == "whole" for other in seen)
+def _is_also_real(format: TextFormat, seen: list[TextFormat], texts: pa.Array) -> bool:
+    """Whether the texts are whole numbers short enough to be real ones too: then there is nothing more to check."""
+    is_whole = format.kind == "real" and any(other.kind == "whole" for other in seen)
     return is_whole and pc.max(pc.utf8_length(texts)).as_py() <= text_numbers.EXACT
 
 
-def _seen(look: TextFormat, texts: pa.Array) -> TextFormat | None:
-    """The look, showing as many decimals as these texts do, or nothing if they have another one."""
-    match look.kind:
+def _seen(format: TextFormat, texts: pa.Array) -> TextFormat | None:
+    """The format, showing as many decimals as these texts do, or nothing if they have another one."""
+    match format.kind:
         case "moment" | "span":
             least, most = text_temporal.count_digits(texts)
         case "real":
-            least, most = text_numbers.count_decimals(texts, look.style)
+            least, most = text_numbers.count_decimals(texts, format.style)
         case _:
             least, most = 0, 0
-    seen = replace(look, least=min(look.least, least), most=max(look.most, most))
+    seen = replace(format, least=min(format.least, least), most=max(format.most, most))
     return seen if _fits(texts, seen) else None
 
 
-def _fits(texts: pa.Array, look: TextFormat) -> bool:
+def _fits(texts: pa.Array, format: TextFormat) -> bool:
     try:
-        parse(texts, look)
+        parse(texts, format)
     except ValueError:  # Arrow's own is one too
         return False
     return True

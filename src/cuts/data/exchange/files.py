@@ -1,4 +1,4 @@
-"""Tables in files: read with the types they mean, written again so that they look the same.
+"""Tables in files: read with the types they mean, written again so that they format the same.
 
 Known are CSV (.csv, .tsv), Parquet (.parquet, .pq), Feather or Arrow (.feather, .arrow) and JSON lines (.jsonl,
 .ndjson), each also compressed (.gz, .zst).
@@ -20,47 +20,32 @@ from pathlib import Path
 import pyarrow as pa
 
 from cuts.data.exchange import arrow_file, csv_file, jsonl_file
-from cuts.data.exchange.csv_dialect import Dialect, find_dialect
-from cuts.data.exchange.readable import check_rows, unreadable
+from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions, Dialect
+from cuts.data.exchange.readable import check_rows, other_columns, unreadable
 from cuts.data.exchange.recast import dictionaries_of, plain_values, recast
 from cuts.data.exchange.streams import Compression, Kind, Write, check_present, check_writable, whole_or_nothing
 from cuts.data.exchange.text_format import TextFormat, format_of, type_of
 from cuts.data.table import Table
 from cuts.text.diagnostic import usage_error
 
-_ISO = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%H:%M:%S")
-
 
 @dataclass(frozen=True, slots=True)
 class FileForm:
-    """How a file looked: its kind, its columns' Arrow types, and for CSV and JSON lines how texts were written."""
+    """How a file is written: its kind, its columns' Arrow types, and for CSV and JSON lines how texts are formatted."""
 
     kind: Kind
     compression: Compression | None
     schema: pa.Schema
     dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)  # the categories of dictionary columns
     dialect: Dialect = field(default_factory=Dialect)  # of a CSV file
-    looks: Mapping[str, TextFormat] = field(default_factory=dict)  # of every column of a CSV or JSON lines file
-
-    @property
-    def decimals(self) -> dict[str, int]:
-        """For every column whose numbers all show the same number of decimals, that number."""
-        return {name: look.decimals for name, look in self.looks.items() if look.decimals is not None}
-
-    @property
-    def moments(self) -> dict[str, str]:
-        """For every column of dates, times or timestamps not written as ISO says, their `strptime` format."""
-        kept = {name: look.style for name, look in self.looks.items() if look.kind == "moment"}
-        return {name: style for name, style in kept.items() if style not in _ISO}
+    formats: Mapping[str, TextFormat] = field(default_factory=dict)  # one per column of a CSV or JSON lines file
 
 
-def load(
-    path: Path | str, *, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None
-) -> tuple[Table, FileForm]:
-    """The table in a file, and how the file looked.
+def load(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> tuple[Table, FileForm]:
+    """The table in a file, and how the file is written.
 
-    `delimiter`, `quote` and `encoding` are of CSV files, and found in the file unless given. Raises `CutsError` naming
-    file, line and column of what cannot be read.
+    `csv` states what is not to be detected in a CSV file. Raises `CutsError` naming file, line and column of what
+    cannot be read.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -70,58 +55,67 @@ def load(
     ...     save(table, path, form)
     ...     path.read_text()
     'day;price\\n31.12.2020;1,50\\n'
-    >>> table.arrow.schema.types, form.decimals, form.moments
-    ([DataType(date32[day]), DataType(double)], {'price': 2}, {'day': '%d.%m.%Y'})
+    >>> table.arrow.schema.types, form.formats["day"].style, form.formats["price"].decimals
+    ([DataType(date32[day]), DataType(double)], '%d.%m.%Y', 2)
     """
     path = Path(path)
-    form = scan(path, delimiter=delimiter, quote=quote, encoding=encoding)
-    arrow = pa.Table.from_batches(_batches(path, form), schema=form.schema)
+    with open_blocks(path, csv=csv) as (form, batches):
+        arrow = pa.Table.from_batches(batches, schema=form.schema)
     check_rows(arrow.num_rows, str(path))
     return Table(arrow), replace(form, dictionaries=dictionaries_of(arrow))
 
 
-def blocks(
-    path: Path | str,
-    form: FileForm | None = None,
-    *,
-    delimiter: str | None = None,
-    quote: str | None = None,
-    encoding: str | None = None,
-) -> Iterator[Table]:
+def blocks(path: Path | str, form: FileForm | None = None, *, csv: CsvOptions = DETECT_ALL) -> Iterator[Table]:
     """The table in a file in blocks of at most 65,536 rows, of the types `load` gives, in flat memory.
 
-    A text file is read twice, first for the types: `form`, from `scan` or `load`, spares that. A row that does not fit
-    the form then is a `CutsError` naming file, line and column.
+    With `form`, from `scan` or `load`, the file is opened once. Without it a text file is read twice, first for the
+    types. A row that does not fit the form is a `CutsError` naming file, line and column.
     """
-    path = Path(path)
-    if form is None:
-        form = scan(path, delimiter=delimiter, quote=quote, encoding=encoding)
-    elif check_present(path)[0] != form.kind:
-        raise unreadable(f"{path} is no {form.kind} file", "give a file of the kind that was read first")
-    return (Table(pa.Table.from_batches([batch])) for batch in _batches(path, form))
+    _check_kind(Path(path), form)
+    return _tables(Path(path), form, csv)
 
 
-def scan(
-    path: Path | str, *, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None
-) -> FileForm:
-    """How a file looks, and so the types of its columns; a text file is read to its end, in flat memory."""
+def scan(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> FileForm:
+    """How a file is written, and so the types of its columns; a text file is read to its end, in flat memory."""
     path = Path(path)
     kind, compression = check_present(path)
-    if kind == "csv":
-        dialect = find_dialect(path, delimiter=delimiter, quote=quote, encoding=encoding)
-        looks = csv_file.find_formats(path, dialect)
-        return FileForm(kind, compression, _schema_of(looks), dialect=dialect, looks=looks)
-    if kind == "jsonl":
-        looks = jsonl_file.find_formats(path)
-        return FileForm(kind, compression, _schema_of(looks), looks=looks)
-    return FileForm(kind, compression, arrow_file.find_schema(path, kind))
+    match kind:
+        case "csv":
+            dialect, formats = csv_file.scan(path, csv)
+            return FileForm(kind, compression, _schema_of(formats), dialect=dialect, formats=formats)
+        case "jsonl":
+            formats = jsonl_file.find_formats(path)
+            return FileForm(kind, compression, _schema_of(formats), formats=formats)
+        case "parquet" | "feather":
+            with arrow_file.reading_arrow(path, kind) as file:
+                return FileForm(kind, compression, file.schema)
+
+
+@contextmanager
+def open_blocks(
+    path: Path, form: FileForm | None = None, *, csv: CsvOptions = DETECT_ALL
+) -> Iterator[tuple[FileForm, Iterator[pa.RecordBatch]]]:
+    """The form of a file and its rows; a Parquet or Feather file, which states its types, is opened once for both."""
+    kind, compression = _check_kind(path, form)
+    if kind in ("parquet", "feather"):
+        with arrow_file.reading_arrow(path, kind) as file:
+            form = form or FileForm(kind, compression, file.schema)
+            if not set(form.schema.names) <= set(file.schema.names):
+                raise other_columns(path)
+            yield form, file.blocks(form.schema.names)
+    else:
+        form = form or scan(path, csv=csv)
+        if kind == "csv":
+            yield form, csv_file.read_blocks(path, form.dialect, form.formats)
+        else:
+            yield form, jsonl_file.read_blocks(path, form.formats)
 
 
 def save(table: Table, path: Path | str, form: FileForm | None = None) -> None:
     """Write the whole table to a file of the kind its ending tells, or nothing: a temporary file is renamed.
 
     With the form of a file the columns get the types and order they had there; with one of the same kind, also the
-    look.
+    format.
     """
     save_blocks([table], path, form)
 
@@ -148,18 +142,21 @@ def save_blocks(blocks: Iterable[Table], path: Path | str, form: FileForm | None
     return rows
 
 
-def _batches(path: Path, form: FileForm) -> Iterator[pa.RecordBatch]:
-    match form.kind:
-        case "csv":
-            return csv_file.read_blocks(path, form.dialect, form.looks)
-        case "jsonl":
-            return jsonl_file.read_blocks(path, form.looks)
-        case "parquet" | "feather":
-            return arrow_file.read_blocks(path, form.kind, form.schema)
+def _tables(path: Path, form: FileForm | None, csv: CsvOptions) -> Iterator[Table]:
+    with open_blocks(path, form, csv=csv) as (_, batches):
+        yield from (Table(pa.Table.from_batches([batch])) for batch in batches)
 
 
-def _schema_of(looks: Mapping[str, TextFormat]) -> pa.Schema:
-    return pa.schema([(name, type_of(look)) for name, look in looks.items()])
+def _check_kind(path: Path, form: FileForm | None) -> tuple[Kind, Compression | None]:
+    """The kind and compression of a file, which must be of the form's kind if one is given."""
+    kind, compression = check_present(path)
+    if form is not None and form.kind != kind:
+        raise unreadable(f"{path} is not a {form.kind} file", "give a file of the same kind as the one read first")
+    return kind, compression
+
+
+def _schema_of(formats: Mapping[str, TextFormat]) -> pa.Schema:
+    return pa.schema([(name, type_of(format)) for name, format in formats.items()])
 
 
 def _arranged(arrow: pa.Table, form: FileForm) -> pa.Table:
@@ -190,14 +187,14 @@ def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) 
             with whole_or_nothing(path) as stream, arrow_file.writing_feather(stream, schema) as write:
                 yield write
         case "jsonl":
-            looks = _looks(path, schema, shape)
-            with whole_or_nothing(path) as stream, jsonl_file.writing(stream, looks) as write:
+            formats = _formats(path, schema, shape)
+            with whole_or_nothing(path) as stream, jsonl_file.writing(stream, formats) as write:
                 yield write
         case "csv":
-            looks = _looks(path, schema, shape)
+            formats = _formats(path, schema, shape)
             dialect = Dialect("\t" if ".tsv" in path.name.lower() else ",") if shape is None else shape.dialect
             try:
-                with whole_or_nothing(path) as stream, csv_file.writing(stream, dialect, looks) as write:
+                with whole_or_nothing(path) as stream, csv_file.writing(stream, dialect, formats) as write:
                     yield write
             except UnicodeEncodeError:
                 raise usage_error(
@@ -207,17 +204,17 @@ def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) 
                 ) from None
 
 
-def _looks(path: Path, schema: pa.Schema, shape: FileForm | None) -> dict[str, TextFormat]:
-    kept = {} if shape is None else shape.looks
-    return {column.name: kept.get(column.name) or _look(path, column) for column in schema}
+def _formats(path: Path, schema: pa.Schema, shape: FileForm | None) -> dict[str, TextFormat]:
+    kept = {} if shape is None else shape.formats
+    return {column.name: kept.get(column.name) or _format(path, column) for column in schema}
 
 
-def _look(path: Path, column: pa.Field) -> TextFormat:
-    look = format_of(column.type)
-    if look is None:
+def _format(path: Path, column: pa.Field) -> TextFormat:
+    format = format_of(column.type)
+    if format is None:
         raise usage_error(
             "unwritable-file",
             f"{path} cannot be written: the column `{column.name}` is of type {column.type}",
             f"drop `{column.name}`, or write a .parquet file",
         )
-    return look
+    return format

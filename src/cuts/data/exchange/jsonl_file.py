@@ -1,7 +1,7 @@
-"""A file of JSON objects, one a line, in blocks of typed columns, and typed columns as such a file.
+"""A file of JSON objects, one per line, in blocks of typed columns, and typed columns as such a file.
 
-JSON tells texts, numbers and truth values apart; moments and durations are texts of one look, as in CSV. An absent key
-is a missing value. JSON has no NaN, which is written as null, and no infinity, which is written as `Infinity`.
+JSON distinguishes texts, numbers and truth values; dates, times and durations are texts of one format, as in CSV. An
+absent key is a missing value. JSON has no NaN, which is written as null, and no infinity, written as `Infinity`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "num
 
 
 def find_formats(path: Path) -> dict[str, TextFormat]:
-    """The look of every column in order of appearance, found in all rows with flat memory."""
+    """The format of every column in order of appearance, found in all rows with flat memory."""
     kinds: dict[str, pa.DataType] = {}
     found: dict[str, Evidence] = {}
     rows = 0
@@ -47,25 +47,25 @@ def find_formats(path: Path) -> dict[str, TextFormat]:
     return {name: settle(found[name]) if name in found else _plain(kind) for name, kind in kinds.items()}
 
 
-def read_blocks(path: Path, looks: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
-    """The rows as typed columns; `CutsError` naming line and column if a value has another look than its column."""
+def read_blocks(path: Path, formats: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
+    """The rows as typed columns; `CutsError` naming line and column if a value has another format than its column."""
     texts = ("text", "moment", "span")
-    kinds = {name: pa.string() if look.kind in texts else type_of(look) for name, look in looks.items()}
+    kinds = {name: pa.string() if format.kind in texts else type_of(format) for name, format in formats.items()}
     for lines in _chunks(path):
         before = 0
         for block in _parsed(lines, pa.schema(kinds)).to_batches(max_chunksize=ROWS):
-            typed = [_typed(block.column(name), name, look, lines, before) for name, look in looks.items()]
-            yield pa.record_batch(typed, list(looks))
+            typed = [_typed(block.column(name), name, format, lines, before) for name, format in formats.items()]
+            yield pa.record_batch(typed, list(formats))
             before += block.num_rows
 
 
 @contextmanager
-def writing(stream: Any, looks: Mapping[str, TextFormat]) -> Iterator[Write]:
-    """What writes rows, one object a line: the columns of `looks`, each of its look's type."""
+def writing(stream: Any, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
+    """What writes rows, one object a line: the columns of `formats`, each of its format's type."""
 
     def write(table: pa.Table) -> None:
         for block in table.to_batches(max_chunksize=ROWS):
-            members = [_members(block.column(name), name, look) for name, look in looks.items()]
+            members = [_members(block.column(name), name, format) for name, format in formats.items()]
             objects = pc.binary_join_element_wise(*members, ",").to_pylist()
             stream.write("".join(f"{{{each}}}\n" for each in objects).encode())
 
@@ -168,20 +168,20 @@ def _joined(before: pa.DataType, values: pa.Array, name: str, lines: _Lines) -> 
 
 
 def _plain(kind: pa.DataType) -> TextFormat:
-    look = format_of(kind)
-    assert look is not None, kind
-    return look
+    format = format_of(kind)
+    assert format is not None, kind
+    return format
 
 
-def _typed(values: pa.Array, name: str, look: TextFormat, lines: _Lines, before: int) -> pa.Array:
-    if look.kind not in ("moment", "span"):
+def _typed(values: pa.Array, name: str, format: TextFormat, lines: _Lines, before: int) -> pa.Array:
+    if format.kind not in ("moment", "span"):
         return values
     try:
-        return parse(values, look)
+        return parse(values, format)
     except ValueError:
-        row = before + (misfit(values, look) or 0)
+        row = before + (misfit(values, format) or 0)
     raise unreadable(
-        f"{lines.place(row)}: the column `{name}` holds {described(look)} before, but not here",
+        f"{lines.place(row)}: the column `{name}` holds {described(format)} before, but not here",
         f"correct the line, or read the whole file first so that `{name}` becomes text",
     )
 
@@ -189,23 +189,23 @@ def _typed(values: pa.Array, name: str, look: TextFormat, lines: _Lines, before:
 # --- writing
 
 
-def _members(values: pa.Array, name: str, look: TextFormat) -> pa.Array:
+def _members(values: pa.Array, name: str, format: TextFormat) -> pa.Array:
     """The column's part of every object."""
     key = json.dumps(name, ensure_ascii=False) + ":"
-    return pc.binary_join_element_wise(key, pc.fill_null(_as_json(values, look), "null"), "")
+    return pc.binary_join_element_wise(key, pc.fill_null(_as_json(values, format), "null"), "")
 
 
-def _as_json(values: pa.Array, look: TextFormat) -> pa.Array:
-    match look.kind:
+def _as_json(values: pa.Array, format: TextFormat) -> pa.Array:
+    match format.kind:
         case "text":
             return _escaped(values.cast(pa.string()))
         case "moment" | "span":
-            return pc.binary_join_element_wise('"', show(values, look), '"', "")
+            return pc.binary_join_element_wise('"', show(values, format), '"', "")
         case "real":
-            shown = show(values, look)
+            shown = show(values, format)
             return pc.replace_substring(pc.if_else(pc.equal(shown, "NaN"), None, shown), "inf", "Infinity")
         case _:
-            return show(values, look)
+            return show(values, format)
 
 
 def _escaped(texts: pa.Array) -> pa.Array:

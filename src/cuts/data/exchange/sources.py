@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import load
 from cuts.data.exchange.frames import take
 from cuts.data.table import Table
@@ -17,7 +18,7 @@ def read_table(
 
     What is not given is found in the file. Raises `CutsError` naming file, line and column of what cannot be read.
     """
-    return load(path, delimiter=delimiter, quote=quote, encoding=encoding)[0]
+    return load(path, csv=CsvOptions(delimiter, quote, encoding))[0]
 
 
 def from_frame(frame: Any) -> Table:

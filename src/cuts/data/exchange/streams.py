@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from cuts.data.exchange.readable import unreadable
 from cuts.text.diagnostic import CutsError, usage_error
-from cuts.text.files import unwritable
+from cuts.text.files import replacing
 
 Kind = Literal["csv", "parquet", "feather", "jsonl"]
 Compression = Literal["gz", "zst"]
@@ -75,6 +74,18 @@ def reading(path: Path) -> Iterator[Any]:
         raise damaged(path, error) from None
 
 
+@contextmanager
+def reading_anywhere(path: Path) -> Iterator[Any]:
+    """The file's bytes as an Arrow file that can be read in any order; a compressed one is held in memory."""
+    _, compression = kind_of(path) or (None, None)
+    if compression is None:
+        with pa.OSFile(str(path)) as file:
+            yield file
+    else:
+        with reading(path) as stream:
+            yield pa.BufferReader(stream.read())
+
+
 def damaged(path: Path, error: Exception) -> CutsError:
     """A file the system does not give, or that is not what its name says, or was cut short."""
     if isinstance(error, OSError) and error.errno:
@@ -88,18 +99,10 @@ def damaged(path: Path, error: Exception) -> CutsError:
 
 @contextmanager
 def whole_or_nothing(path: Path) -> Iterator[Any]:
-    """A stream, compressed as the name tells, whose bytes become the file at the end, or vanish if anything fails."""
+    """A stream, compressed as the name says, whose bytes become the file at the end, or vanish if anything fails."""
     _, compression = kind_of(path) or (None, None)
-    temporary = _beside(path)
-    try:
-        with _writing(temporary, compression) as stream:
-            yield stream
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except OSError as error:
-        raise unwritable(path, error) from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with replacing(path) as temporary, _compressed(temporary, compression) as stream:
+        yield stream
 
 
 def check_writable(path: Path) -> tuple[Kind, Compression | None]:
@@ -119,25 +122,7 @@ def reason(error: Exception) -> str:
     return re.split(r"[:'\"\n]", str(error))[0].strip()[:200]
 
 
-def _writing(path: str, compression: Compression | None) -> Any:
-    if compression == "gz":  # Arrow would squeeze as hard as it can, which takes three times as long
+def _compressed(path: Path, compression: Compression | None) -> Any:
+    if compression == "gz":  # Arrow would compress as hard as it can, which takes three times as long
         return gzip.GzipFile(path, "wb", compresslevel=6)
-    return pa.output_stream(path, compression=_CODECS[compression])
-
-
-def _beside(path: Path) -> str:
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise unwritable(path, error) from None
-    os.close(handle)
-    return temporary
-
-
-def _mode(path: Path) -> int:
-    """The rights of the file that is replaced, or those a new one gets."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
+    return pa.output_stream(str(path), compression=_CODECS[compression])

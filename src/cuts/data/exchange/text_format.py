@@ -1,6 +1,6 @@
-"""How the texts of a column are read as values, and how values are written to look like them.
+"""How the texts of a column are read as values, and how values are written in the same format.
 
-Which look a column has is decided in `data/exchange/evidence.py`.
+Which format a column has is decided in `data/exchange/evidence.py`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class TextFormat:
         return self.least if uniform else None
 
 
-def type_of(look: TextFormat) -> pa.DataType:
+def type_of(format: TextFormat) -> pa.DataType:
     """The Arrow type of the values.
 
     >>> type_of(TextFormat("moment", "%d.%m.%Y"))
     DataType(date32[day])
     """
-    match look.kind:
+    match format.kind:
         case "empty":
             return pa.null()
         case "text":
@@ -52,9 +52,9 @@ def type_of(look: TextFormat) -> pa.DataType:
         case "truth":
             return pa.bool_()
         case "moment":
-            return text_temporal.moment_type(look.style, look.most)
+            return text_temporal.moment_type(format.style, format.most)
         case "span":
-            return pa.duration(text_temporal.unit_of(look.most))
+            return pa.duration(text_temporal.unit_of(format.most))
         case "whole":
             return pa.int64()
         case "real":
@@ -62,7 +62,7 @@ def type_of(look: TextFormat) -> pa.DataType:
 
 
 def format_of(kind: pa.DataType) -> TextFormat | None:
-    """The look of values that never had one, such that they are read back as they were; nothing for bytes and lists."""
+    """The format in which values of this type are read back as they were; None for bytes and lists."""
     if pa.types.is_boolean(kind):
         return TextFormat("truth", "true")
     if pa.types.is_integer(kind):
@@ -72,55 +72,55 @@ def format_of(kind: pa.DataType) -> TextFormat | None:
     if pa.types.is_decimal(kind):
         return TextFormat("real", ".", max(kind.scale, 0), max(kind.scale, 0))
     if pa.types.is_temporal(kind):
-        return _moment_look(kind)
+        return _moment_format(kind)
     if pa.types.is_null(kind):
         return TextFormat("empty")
     return TextFormat("text") if kind in (pa.string(), pa.large_string(), pa.string_view()) else None
 
 
-def parse(texts: pa.Array, look: TextFormat) -> pa.Array:
-    """The values the texts mean, of the look's type; `ValueError` if one does not have that look."""
+def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
+    """The values the texts mean, of the format's type; `ValueError` if one does not have that format."""
     present = texts.drop_null() if texts.null_count else texts
-    if look.kind == "text":
+    if format.kind == "text":
         return texts
     if len(present) == 0:
-        return pa.nulls(len(texts), type_of(look))
-    if look.kind == "empty" or not pc.all(pc.match_substring_regex(present, f"^(?:{_pattern(look)})$")).as_py():
-        raise ValueError("a text of another look")
-    match look.kind:
+        return pa.nulls(len(texts), type_of(format))
+    if format.kind == "empty" or not pc.all(pc.match_substring_regex(present, f"^(?:{_pattern(format)})$")).as_py():
+        raise ValueError("a text of another format")
+    match format.kind:
         case "truth":
             return texts.cast(pa.bool_())
         case "moment":
-            return text_temporal.parse_moments(texts, look.style, look.most)
+            return text_temporal.parse_moments(texts, format.style, format.most)
         case "span":
-            return text_numbers.parse_spans(texts, text_temporal.unit_of(look.most))
+            return text_numbers.parse_spans(texts, text_temporal.unit_of(format.most))
         case "whole":
             return text_numbers.parse_wholes(texts)
         case _:
-            return text_numbers.parse_reals(texts, look.style)
+            return text_numbers.parse_reals(texts, format.style)
 
 
-def show(values: pa.Array, look: TextFormat) -> pa.Array:
-    """The values, of the look's type, as texts of that look; missing stays missing.
+def show(values: pa.Array, format: TextFormat) -> pa.Array:
+    """The values, of the format's type, as texts of that format; missing stays missing.
 
     >>> show(pa.array([12.5, None]), TextFormat("real", ",", 2, 2)).to_pylist()
     ['12,50', None]
     """
-    match look.kind:
+    match format.kind:
         case "truth":
-            return pc.if_else(values, look.style, TRUTHS[look.style])
+            return pc.if_else(values, format.style, TRUTHS[format.style])
         case "moment":
-            return text_temporal.show_moments(values, look.style, look.least, look.most)
+            return text_temporal.show_moments(values, format.style, format.least, format.most)
         case "span":
-            return text_numbers.show_spans(values, look.least, look.most)
+            return text_numbers.show_spans(values, format.least, format.most)
         case "real":
-            return text_numbers.show_reals(values, look.style, look.least, look.decimals)
+            return text_numbers.show_reals(values, format.style, format.least, format.decimals)
         case _:
             return values.cast(pa.string())
 
 
-def described(look: TextFormat) -> str:
-    """The values of that look in words.
+def described(format: TextFormat) -> str:
+    """The values of that format in words.
 
     >>> described(TextFormat("moment", "%d.%m.%Y"))
     'moments written as %d.%m.%Y'
@@ -128,30 +128,30 @@ def described(look: TextFormat) -> str:
     words = {
         "empty": "no values",
         "text": "texts",
-        "truth": f"{look.style} and {TRUTHS.get(look.style)}",
-        "moment": f"moments written as {look.style}",
+        "truth": f"{format.style} and {TRUTHS.get(format.style)}",
+        "moment": f"moments written as {format.style}",
         "span": "durations",
         "whole": "whole numbers",
         "real": "numbers",
     }
-    return words[look.kind]
+    return words[format.kind]
 
 
-def _pattern(look: TextFormat) -> str:
-    match look.kind:
+def _pattern(format: TextFormat) -> str:
+    match format.kind:
         case "truth":
-            return f"{look.style}|{TRUTHS[look.style]}"
+            return f"{format.style}|{TRUTHS[format.style]}"
         case "moment":
-            return text_temporal.pattern(look.style)
+            return text_temporal.pattern(format.style)
         case "span":
             return text_numbers.SPAN
         case "whole":
             return text_numbers.WHOLE
         case _:
-            return text_numbers.real(look.style)
+            return text_numbers.real(format.style)
 
 
-def _moment_look(kind: pa.DataType) -> TextFormat | None:
+def _moment_format(kind: pa.DataType) -> TextFormat | None:
     if pa.types.is_date(kind):
         return TextFormat("moment", "%Y-%m-%d")
     if pa.types.is_interval(kind):
