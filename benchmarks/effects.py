@@ -26,12 +26,11 @@ from table_statistics import CORRELATION, off
 from cuts.assess.effects import Bench, measure_effect
 from cuts.assess.verify import verify
 from cuts.config import Config, read_config
-from cuts.count.sources import rows_of
 from cuts.data.table import Table
-from cuts.flow.learn import fit_model
+from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
 from cuts.lang.spec import ModelAim
-from cuts.model.rows import sample_blocks, spec_of
+from cuts.model.rows import sample_blocks
 
 ADULT = "protected=sex, target=salary"
 PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -115,8 +114,8 @@ def measure(
         real = real.held_out(seed) if held_out else real
         clock = Clock()
         with clock.running():
-            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
-        spec = spec_of(model)
+            model = fit(make_request(program, real.train, schema=real.schema, config=config, seed=seed)).model
+        spec = model.spec
         aim = next(command for command in spec.commands if isinstance(command, ModelAim))
         for sample in range(samples):
             blocks = sample_blocks(model, real.train.rows, seed=sample)

@@ -170,7 +170,6 @@ def fit_adult(data: Path, config: Config) -> Cost:
 
 def fitted(size: int, schema: Schema, source: Any, config: Config, before: dict[str, float]) -> tuple[Cost, Any]:
     """The cost of fitting some rows, what came before included, and the model."""
-    from cuts.flow.learn import fit_model
     from cuts.lang.parser import parse
     from cuts.progress import Observer
 

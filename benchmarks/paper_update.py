@@ -36,12 +36,13 @@ from cuts.count.sources import rows_of
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, decode
 from cuts.data.table import Table
-from cuts.flow.learn import fit_model, sample_blocks
+from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
 from cuts.model.backbone import Backbone, Start, make_backbone
 from cuts.model.device import use_threads
 from cuts.model.mixture import Mixture
 from cuts.model.objective import one_way
+from cuts.model.rows import sample_blocks
 
 BATCH = 15_000
 MARGINALS = 16  # in a step, at most
@@ -144,7 +145,7 @@ def our_fit(real: PaperTable, config: Config, draws: int, seed: int, way: str) -
     clock = Clock()
     with clock.running():
         program = parse(f"SYNTHESIZE: {real.name}; END;")
-        model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
+        model = fit(make_request(program, real.train, schema=real.schema, config=config, seed=seed)).model
 
     def draw(number: int) -> Table:
         blocks = sample_blocks(model, real.train.rows, seed=seed + number)

@@ -24,11 +24,10 @@ from paper_tables import SETTINGS, Setting, load_table, predict
 
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config, read_config
-from cuts.count.sources import rows_of
 from cuts.data.table import Table
-from cuts.flow.learn import fit_model
+from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_blocks, spec_of
+from cuts.model.rows import sample_blocks
 
 RULES: dict[str, dict[str, str]] = {
     "adult": {
@@ -101,8 +100,8 @@ def measure(
     for seed in range(fits):
         clock = Clock()
         with clock.running():
-            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
-        spec = spec_of(model)
+            model = fit(make_request(program, real.train, schema=real.schema, config=config, seed=seed)).model
+        spec = model.spec
         for sample in range(samples):
             blocks = sample_blocks(model, real.train.rows, seed=sample)
             rows = Table(pa.concat_tables([block.arrow for block in blocks]))

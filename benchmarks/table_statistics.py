@@ -23,11 +23,10 @@ from paper_tables import SETTINGS, Setting, load_table, predict
 
 from cuts.assess.verify import Fact, holds, verify
 from cuts.config import Config, read_config
-from cuts.count.sources import rows_of
 from cuts.data.table import Table
-from cuts.flow.learn import fit_model
+from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_blocks, spec_of
+from cuts.model.rows import sample_blocks
 
 CORRELATION = "(E[{0} * {1}] - E[{0}] * E[{1}]) / (STD[{0}] * STD[{1}] + 0.00001) == 0 WITHIN 0.005"
 PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -120,8 +119,8 @@ def measure(
     for seed in range(fits):
         fitting = Clock()
         with fitting.running():
-            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
-        spec = spec_of(model)
+            model = fit(make_request(program, real.train, schema=real.schema, config=config, seed=seed)).model
+        spec = model.spec
         for sample in range(samples):
             drawing = Clock()
             with drawing.running():

@@ -25,9 +25,8 @@ from harness import Clock, alone, peak, show, write_json
 from paper_tables import SETTINGS, PaperTable, Setting, bootstrap, leakage, load_table, score
 
 from cuts.config import Config, read_config
-from cuts.count.sources import rows_of
 from cuts.data.table import Table
-from cuts.flow.learn import fit_model
+from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
 from cuts.model.rows import sample_blocks
 
@@ -97,7 +96,7 @@ def measure(data: Path, table: str, setting: Setting, config: Config, seeds: int
     for seed in range(seeds):
         fitting = Clock()
         with fitting.running():
-            model = fit_model(program, real.schema, rows_of(real.train), config=config, seed=seed)
+            model = fit(make_request(program, real.train, schema=real.schema, config=config, seed=seed)).model
         for sample in range(samples):
             drawing = Clock()
             with drawing.running():

@@ -33,10 +33,11 @@ from cuts.data.schema import Category, Identifier, Integer, Real, Schema, Tempor
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
 from cuts.flow import release
-from cuts.flow.release import Account, Made, fit_private, fit_transcript
+from cuts.flow.release import Account
+from cuts.flow.request import FittedModel
 from cuts.lang.parser import parse
 from cuts.model import neural, noisy, store
-from cuts.model.rows import sample_blocks, spec_of
+from cuts.model.rows import sample_table
 from cuts.privacy import adaptive
 from cuts.privacy.core import count_rows
 from cuts.privacy.ledger import Event
@@ -47,6 +48,7 @@ from cuts.privacy.transcript import Transcript, promise, render, transcript_from
 from cuts.progress import Observer
 from cuts.synthesizer import Synthesizer
 from cuts.text.diagnostic import CutsError
+from models import fit_private, fit_transcript
 
 ROWS = 1_500
 SMALL = Config(components=20, steps=80, threads=1)
@@ -93,14 +95,14 @@ def book(tmp_path: Path) -> LedgerFile:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def made(tmp_path_factory: pytest.TempPathFactory) -> FittedModel:
     """A release of the people, with a row rule."""
     account = Account(LedgerFile(tmp_path_factory.mktemp("made") / "ledger.jsonl"), "people")
     return fit_private(program(RULE), SCHEMA, cells_of(people()), account, config=SMALL, seed=5)
 
 
 @pytest.fixture(scope="module")
-def transcript(made: Made) -> Transcript:
+def transcript(made: FittedModel) -> Transcript:
     assert made.model.transcript is not None
     return made.model.transcript
 
@@ -113,7 +115,7 @@ def released(
     terms: str = TERMS,
     data: str = "people",
     max_epsilon: float | None = None,
-) -> Made:
+) -> FittedModel:
     account = Account(book, data, max_epsilon)
     return fit_private(
         program(*commands, terms=terms),
@@ -125,13 +127,13 @@ def released(
     )
 
 
-def known(made: Made) -> Transcript:
+def known(made: FittedModel) -> Transcript:
     assert made.model.transcript is not None
     return made.model.transcript
 
 
 def drawn(model: store.Model, rows: int | None = None, **options: Any) -> Table:
-    return Table(pa.concat_tables([block.arrow for block in sample_blocks(model, rows, **options)]))
+    return sample_table(model, rows, **options)
 
 
 def written(model: store.Model, folder: Path, name: str) -> bytes:
@@ -140,7 +142,7 @@ def written(model: store.Model, folder: Path, name: str) -> bytes:
 
 
 def holds(model: store.Model, table: Table, reference: Table | None = None) -> list[bool | None]:
-    return [verdict.holds for verdict in verify(spec_of(model), table, reference=reference)]
+    return [verdict.holds for verdict in verify(model.spec, table, reference=reference)]
 
 
 # --- one release
@@ -156,13 +158,13 @@ def test_the_budget_is_spent_and_never_more(transcript: Transcript) -> None:
     assert {event.kind for event in ledger.events} == {"measure", "select"}
 
 
-def test_about_as_many_rows_are_known_of(made: Made) -> None:
+def test_about_as_many_rows_are_known_of(made: FittedModel) -> None:
     assert abs(made.model.facts.rows - ROWS) < 150
     assert made.model.facts.rows == known(made).rows
     assert made.reference.rows == made.model.facts.rows
 
 
-def test_the_model_is_near_the_rows(made: Made) -> None:
+def test_the_model_is_near_the_rows(made: FittedModel) -> None:
     free = made.reference  # before the rule was put in place
     for column, value in (("ward", "surgery"), ("ward", "eye"), ("smokes", "yes")):
         truth = np.mean(people().column(column).to_numpy(zero_copy_only=False) == value)
@@ -174,7 +176,7 @@ def test_the_model_is_near_the_rows(made: Made) -> None:
     assert np.mean(old) > np.mean(young) + 0.2
 
 
-def test_rows_can_be_drawn_and_the_rule_holds_in_all(made: Made) -> None:
+def test_rows_can_be_drawn_and_the_rule_holds_in_all(made: FittedModel) -> None:
     table = drawn(made.model)
     assert table.rows == made.model.facts.rows
     assert check_table(table, SCHEMA) == ()
@@ -183,7 +185,7 @@ def test_rows_can_be_drawn_and_the_rule_holds_in_all(made: Made) -> None:
     assert min(old.column("age").to_pylist()) > 61
 
 
-def test_a_saved_model_has_its_transcript(made: Made, transcript: Transcript, tmp_path: Path) -> None:
+def test_a_saved_model_has_its_transcript(made: FittedModel, transcript: Transcript, tmp_path: Path) -> None:
     store.save(made.model, tmp_path / "m.synth")
     loaded = store.load(tmp_path / "m.synth")
     assert loaded.transcript is not None
@@ -192,7 +194,7 @@ def test_a_saved_model_has_its_transcript(made: Made, transcript: Transcript, tm
     assert drawn(loaded, 50, seed=1).arrow.equals(drawn(made.model, 50, seed=1).arrow)
 
 
-def test_a_model_is_made_from_its_transcript_again_to_the_last_byte(made: Made, tmp_path: Path) -> None:
+def test_a_model_is_made_from_its_transcript_again_to_the_last_byte(made: FittedModel, tmp_path: Path) -> None:
     whole = written(made.model, tmp_path, "m.synth")
     loaded = store.load(tmp_path / "m.synth").transcript
     assert loaded is not None
@@ -205,7 +207,7 @@ def test_a_model_is_made_from_its_transcript_again_to_the_last_byte(made: Made, 
 
 @pytest.mark.parametrize("changed", ["seed", "program", "config"])
 def test_another_seed_program_or_setting_makes_another_model(
-    made: Made, transcript: Transcript, tmp_path: Path, changed: str
+    made: FittedModel, transcript: Transcript, tmp_path: Path, changed: str
 ) -> None:
     seed = 6 if changed == "seed" else 5
     rule = "ENFORCE: ward == surgery IMPLIES age >= 41" if changed == "program" else RULE
@@ -296,7 +298,7 @@ def test_placeholders_are_filled(book: LedgerFile) -> None:
 # --- what a transcript can be used for
 
 
-def shaped(transcript: Transcript, *commands: str, config: Config = SMALL, **options: Any) -> Made:
+def shaped(transcript: Transcript, *commands: str, config: Config = SMALL, **options: Any) -> FittedModel:
     found = fit_transcript(program(*commands, terms=None), transcript, config=config, seed=1, **options)
     assert known(found).ledger == transcript.ledger  # nothing more was spent
     return found
@@ -343,7 +345,7 @@ def test_statistics_are_met_within_their_tolerance(transcript: Transcript) -> No
 
 
 def test_an_aim_is_pushed_within_its_budget(transcript: Transcript) -> None:
-    def spread(found: Made) -> float:
+    def spread(found: FittedModel) -> float:
         shares = np.unique(drawn(found.model, 4_000).column("ward").to_pylist(), return_counts=True)[1] / 4_000
         return float(-(shares * np.log(shares)).sum())
 
@@ -361,7 +363,7 @@ def test_classifiers_are_steered_on_rows_of_the_private_model(transcript: Transc
     assert "steering classifiers" in stages
     gaps = []
     for table in (drawn(found.model), found.reference):
-        (verdict,) = verify(spec_of(found.model), table, reference=found.reference, panel=CLASSIFIERS[:1])
+        (verdict,) = verify(found.model.spec, table, reference=found.reference, panel=CLASSIFIERS[:1])
         assert verdict.effect is not None
         assert verdict.effect.rows == found.reference.rows
         gaps.append(verdict.effect.counted.value)

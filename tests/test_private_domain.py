@@ -22,10 +22,11 @@ from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema
 from cuts.data.table import Table
-from cuts.flow.release import Account, Made, fit_private, fit_transcript
+from cuts.flow.release import Account
+from cuts.flow.request import FittedModel
 from cuts.lang.parser import parse
 from cuts.model import noisy, store
-from cuts.model.rows import sample_blocks
+from cuts.model.rows import sample_table
 from cuts.privacy import adaptive
 from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.ledger_file import LedgerFile
@@ -33,6 +34,7 @@ from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, promise
 from cuts.text.diagnostic import CutsError
 from cuts.text.render import as_text
+from models import fit_private, fit_transcript
 
 ROWS = 4_000
 SMALL = Config(components=10, steps=20, threads=1)
@@ -76,11 +78,11 @@ def book(tmp_path: Path) -> LedgerFile:
     return LedgerFile(tmp_path / "ledger.jsonl")
 
 
-def released(book: LedgerFile, rows: Any, schema: Schema, *commands: str, terms: str = DOMAIN) -> Made:
+def released(book: LedgerFile, rows: Any, schema: Schema, *commands: str, terms: str = DOMAIN) -> FittedModel:
     return fit_private(program(terms, *commands), schema, cells_of(rows), Account(book, "people"), config=SMALL, seed=1)
 
 
-def known(made: Made) -> Transcript:
+def known(made: FittedModel) -> Transcript:
     assert made.model.transcript is not None
     return made.model.transcript
 
@@ -95,7 +97,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> LedgerFile:
 
 
 @pytest.fixture(scope="module")
-def made(shelf: LedgerFile) -> Made:
+def made(shelf: LedgerFile) -> FittedModel:
     assert SCHEMA.provenance == "inferred"
     return released(shelf, people(), SCHEMA, "ENFORCE: city == Linz IMPLIES kids <= 2")
 
@@ -120,7 +122,7 @@ def test_an_inferred_schema_is_refused_and_its_values_are_not_told(book: LedgerF
 # --- found
 
 
-def test_frequent_categories_are_found_and_rare_ones_are_not(made: Made) -> None:
+def test_frequent_categories_are_found_and_rare_ones_are_not(made: FittedModel) -> None:
     found = made.model.codec.schema
     city = found["city"]
     assert isinstance(city, Category)
@@ -128,7 +130,7 @@ def test_frequent_categories_are_found_and_rare_ones_are_not(made: Made) -> None
     assert (city.missing, city.ordered, found.provenance) == (True, False, "discovered")
 
 
-def test_ranges_cover_most_rows(made: Made) -> None:
+def test_ranges_cover_most_rows(made: FittedModel) -> None:
     for name in ("kids", "pay"):
         column, values = made.model.codec.schema[name], people()[name].to_numpy()
         assert isinstance(column, Integer | Real)
@@ -137,7 +139,7 @@ def test_ranges_cover_most_rows(made: Made) -> None:
         assert column.missing
 
 
-def test_what_was_found_is_in_the_ledger_and_within_the_budget(made: Made) -> None:
+def test_what_was_found_is_in_the_ledger_and_within_the_budget(made: FittedModel) -> None:
     ledger = known(made).ledger
     found = [event for event in ledger.events if event.kind == "discover"]
     assert [event.clique for event in found] == [("city",), ("kids",), ("pay",), ("kids",), ("pay",)]
@@ -152,7 +154,7 @@ def test_what_was_found_is_in_the_ledger_and_within_the_budget(made: Made) -> No
     assert "found privately" in promise(known(made))
 
 
-def test_the_book_tells_no_less_than_the_ledger(made: Made, shelf: LedgerFile) -> None:
+def test_the_book_tells_no_less_than_the_ledger(made: FittedModel, shelf: LedgerFile) -> None:
     ledger = known(made).ledger
     (spent,) = shelf.spent()
     assert spent.rho == ledger.spent
@@ -160,15 +162,15 @@ def test_the_book_tells_no_less_than_the_ledger(made: Made, shelf: LedgerFile) -
     assert spent.epsilon >= epsilon_of(ledger.spent, spent.delta - ledger.delta_spent)
 
 
-def test_rows_are_drawn_of_what_was_found(made: Made) -> None:
-    table = Table(pa.concat_tables([block.arrow for block in sample_blocks(made.model, 500)]))
+def test_rows_are_drawn_of_what_was_found(made: FittedModel) -> None:
+    table = sample_table(made.model, 500)
     assert check_table(table, made.model.codec.schema) == ()
     assert set(table.column("city").to_pylist()) <= {"Graz-9f3a", "Linz", "Wien", None}
     rows = table.arrow.to_pylist()
     assert all(row["kids"] <= 2 for row in rows if row["city"] == "Linz")
 
 
-def test_a_model_of_a_found_domain_is_made_again_to_the_last_byte(made: Made, tmp_path: Path) -> None:
+def test_a_model_of_a_found_domain_is_made_again_to_the_last_byte(made: FittedModel, tmp_path: Path) -> None:
     store.save(made.model, tmp_path / "m.synth")
     loaded = store.load(tmp_path / "m.synth").transcript
     assert loaded is not None
@@ -285,7 +287,7 @@ def test_ranges_of_moments_are_found(book: LedgerFile, kind: str) -> None:
     table = pa.table({"when": values[kind], "city": people()["city"]})
     schema = infer_schema(Table(table), "visits")
     found = released(book, table, schema)
-    made = Table(pa.concat_tables([block.arrow for block in sample_blocks(found.model, 300)]))
+    made = sample_table(found.model, 300)
     assert check_table(made, found.model.codec.schema) == ()
     made_values = [value for value in made.column("when").to_pylist() if value is not None]
     assert len(made_values) > 200

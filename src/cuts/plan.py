@@ -1,8 +1,8 @@
 """What will be done with each command, and what is promised for it.
 
-The plan decides: the passes over a model (`cuts.effects`) dispatch on the `way` of each step, and `cuts plan` prints the
-same field. A plan is made from program, schema and settings alone. Whether a statistic has a closed form depends on the
-bins as well, and those of a fit are chosen from rows: `settle` decides that again once they are known.
+The plan decides: the passes over a model (`cuts.effects`) dispatch on the `way` of each step, and `cuts plan` prints
+the same field. A plan is made from program, schema and settings alone. Whether a statistic has a closed form also
+depends on the bins, and those of a fit are chosen from rows: `settle` decides that again once they are known.
 """
 
 from __future__ import annotations
@@ -205,9 +205,7 @@ def asks_for_less(command: Command) -> bool:
 
 def _step(command: Bound, is_closed: bool) -> Step:
     origin, way = command.origin, _way(command, is_closed)
-    return Step(
-        origin.number, origin.line, origin.title, level(command), _promise(command), way, _how(command, way)
-    )
+    return Step(origin.number, origin.line, origin.title, level(command), _promise(command), way, _how(command, way))
 
 
 def _promise(command: Bound) -> str:
@@ -231,7 +229,10 @@ def _how(command: Bound, way: Way) -> str:
     match command:
         case RowRule():
             sampled = "rows are sampled so that they cannot break the rule"
-            first = {"diagram + repair": "model moved into the rule, then ", "train + diagram": "penalty in training, then "}
+            first = {
+                "diagram + repair": "model moved into the rule, then ",
+                "train + diagram": "penalty in training, then ",
+            }
             return first.get(way, "") + sampled
         case TableGoal() | TableAim():
             moved = "model reweighted in closed form" if way == "tilt" else f"fine-tuned, {_weight(command.weight)}"
@@ -251,7 +252,8 @@ def _classifier_words(command: Command, way: Way) -> str:
     measure = command.measure
     match way:
         case "train":
-            return f"fine-tuned on a {command.method or 'ridge'} classifier of `{measure.target}`, {_weight(command.weight)}"
+            surrogate = f"a {command.method or 'ridge'} classifier of `{measure.target}`"
+            return f"fine-tuned on {surrogate}, {_weight(command.weight)}"
         case "steer":
             return f"group rates of `{measure.target}` adjusted until XGBoost treats {listed(measure.protected)} alike"
         case "hide":

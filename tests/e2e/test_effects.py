@@ -11,27 +11,26 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from cuts.effects.hiding import loosen
 
 from cuts.assess.effects import Effect
 from cuts.assess.learners import CLASSIFIERS, missing_extra
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
-from cuts.count.sources import rows_of
 from cuts.data.conform import check_table, conform
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.effects import hiding, trials
-from cuts.flow.learn import fit_model
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.group_shares import NEAR, GroupShare, share
-from cuts.model.independence import loosen
 from cuts.model.mixture import Mixture
-from cuts.model.rows import sample_blocks, spec_of
+from cuts.model.rows import sample_table
 from cuts.model.store import Model
 from cuts.read import exact
+from models import fit_model
 
 QUICK = Config(steps=100, components=30, smoothing=0.02)
 STRONG, WEAK = 1.6, 0.4  # how much the label depends on the group beside the features
@@ -67,7 +66,7 @@ def fit(commands: str, groups: int = 2, bias: float = STRONG, table: Table | Non
     program = parse(f"SYNTHESIZE: people; {commands} END;")
     rows = people(groups=groups, bias=bias) if table is None else table
     known = schema(groups, bias) if table is None else infer_schema(table, "people", "paid")
-    return fit_model(program, known, rows_of(rows), config=QUICK)
+    return fit_model(program, known, rows, config=QUICK)
 
 
 fitted = cache(fit)
@@ -84,7 +83,7 @@ def by_ridge(commands: str, groups: int = 2, bias: float = STRONG, table: Table 
 
 
 def drawn(model: Model, seed: int = 3) -> Table:
-    return Table(pa.concat_tables([block.arrow for block in sample_blocks(model, seed=seed)]))
+    return sample_table(model, seed=seed)
 
 
 def effect(measure: str, model: Model, real: Table, panel: tuple[str, ...] = FIRST) -> Effect:
@@ -100,7 +99,7 @@ def measured(measure: str, model: Model, real: Table | None = None) -> float:
 
 
 def verdicts(model: Model, real: Table) -> tuple[Verdict, ...]:
-    return verify(spec_of(model), drawn(model), real=real, interval=False, panel=FIRST)
+    return verify(model.spec, drawn(model), real=real, interval=False, panel=FIRST)
 
 
 def present(knob: GroupShare, table: Table, known: Schema) -> float:

@@ -11,16 +11,15 @@ import pytest
 
 from cuts.assess.verify import verify
 from cuts.config import Config
-from cuts.count.sources import rows_of
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.flow.learn import fit_model
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_blocks, spec_of
+from cuts.model.rows import sample_table
 from cuts.model.store import Model
 from cuts.read import sql
+from models import fit_model
 
 QUICK = Config(steps=40, components=60)
 
@@ -48,12 +47,12 @@ def people(rows: int = 1500) -> Table:
 
 def fitted(commands: str, table: Table, config: Config = QUICK) -> tuple[Model, Schema]:
     schema = infer_schema(table, "people", "paid")
-    return fit_model(parse(f"SYNTHESIZE: people; {commands} END;"), schema, rows_of(table), config=config), schema
+    return fit_model(parse(f"SYNTHESIZE: people; {commands} END;"), schema, table, config=config), schema
 
 
 def violations(model: Model, made: Table) -> list[int]:
     """For every rule, how many rows a database finds to violate it."""
-    spec = spec_of(model)
+    spec = model.spec
     database = duckdb.connect()
     database.register("made", made.arrow)
     return [
@@ -84,26 +83,26 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_rules_hold_in_every_row_by_two_readings(name: str) -> None:
     model, _ = fitted(PROGRAMS[name], people())
-    made = Table(pa.concat_tables([block.arrow for block in sample_blocks(model, 1000, seed=3)]))
+    made = sample_table(model, 1000, seed=3)
     assert made.rows == 1000
-    assert all(verdict.holds for verdict in verify(spec_of(model), made))
-    assert violations(model, made) == [0] * len(spec_of(model).rules)
+    assert all(verdict.holds for verdict in verify(model.spec, made))
+    assert violations(model, made) == [0] * len(model.spec.rules)
 
 
 @pytest.mark.parametrize("name", ["implication", "all"])
 @pytest.mark.parametrize("where", ["age > 50", "kind == a AND bonus > 0.3", "finish >= begin + 30"])
 def test_conditions_compose_with_the_rules(name: str, where: str) -> None:
     model, schema = fitted(PROGRAMS[name], people())
-    made = Table(pa.concat_tables([b.arrow for b in sample_blocks(model, 500, where=where, seed=1)]))
+    made = sample_table(model, 500, where=where, seed=1)
     asked = bind(parse(f"SYNTHESIZE: people; ENFORCE: {where}; END;"), schema)
     assert made.rows == 500
-    assert all(verdict.holds for spec in (spec_of(model), asked) for verdict in verify(spec, made))
+    assert all(verdict.holds for spec in (model.spec, asked) for verdict in verify(spec, made))
 
 
 def test_repair_keeps_what_the_rules_do_not_touch() -> None:
     table = people(4000)
     model, _ = fitted("ENFORCE: kind == a IMPLIES age > 40;", table, Config(steps=200, components=150))
-    made = Table(pa.concat_tables([block.arrow for block in sample_blocks(model, 4000)]))
+    made = sample_table(model, 4000)
     for name in ("paid", "kind"):
         real = {v["values"]: v["counts"] / 4000 for v in table.column(name).value_counts().to_pylist()}
         ours = {v["values"]: v["counts"] / 4000 for v in made.column(name).value_counts().to_pylist()}
@@ -120,8 +119,8 @@ def test_condition_is_the_original_distribution_given_the_rule() -> None:
     config = Config(steps=200, components=150)
     plain, _ = fitted("", table, config)
     given, _ = fitted("ENFORCE: kind == a WITH mode=condition;", table, config)
-    wanted = Table(pa.concat_tables([b.arrow for b in sample_blocks(plain, 4000, where="kind == a")]))
-    made = Table(pa.concat_tables([block.arrow for block in sample_blocks(given, 4000)]))
+    wanted = sample_table(plain, 4000, where="kind == a")
+    made = sample_table(given, 4000)
     assert wanted.arrow.equals(made.arrow)
 
 
@@ -133,8 +132,8 @@ def test_sixty_rules_over_twenty_columns() -> None:
     chosen = [pairs[i] for i in rng.choice(len(pairs), 60, replace=False) if abs(pairs[i][0] - pairs[i][1]) < 20]
     rules = " ".join(f"ENFORCE: c{a} == u IMPLIES c{b} != w;" for a, b in chosen)
     schema = infer_schema(table, "letters")
-    model = fit_model(parse(f"SYNTHESIZE: letters; {rules} END;"), schema, rows_of(table), config=QUICK)
-    made = Table(pa.concat_tables([block.arrow for block in sample_blocks(model, 500)]))
+    model = fit_model(parse(f"SYNTHESIZE: letters; {rules} END;"), schema, table, config=QUICK)
+    made = sample_table(model, 500)
     assert violations(model, made) == [0] * 60
 
 
@@ -142,5 +141,5 @@ def test_the_neural_backbone_keeps_rules_too() -> None:
     config = Config(backbone="neural", steps=30, batch=200)
     for mode in ("repair", "condition"):
         model, _ = fitted(f"ENFORCE: kind == a IMPLIES age > 40 WITH mode={mode};", people(), config)
-        made = Table(pa.concat_tables([block.arrow for block in sample_blocks(model, 500)]))
+        made = sample_table(model, 500)
         assert violations(model, made) == [0]

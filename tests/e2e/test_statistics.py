@@ -11,18 +11,17 @@ import pytest
 
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
-from cuts.count.sources import rows_of
 from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
-from cuts.flow.learn import fit_model
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import draw, store
 from cuts.model.calibrate import MAX_TAKEN, Calibration
-from cuts.model.rows import calibrated, sample_blocks, spec_of
+from cuts.model.rows import calibrated, sample_blocks
 from cuts.model.store import Model
 from cuts.vocab.names import statistics
+from models import fit_model
 
 QUICK = Config(steps=40, components=40)
 ROWS = 1000
@@ -57,7 +56,7 @@ SCHEMA = infer_schema(people(), "people", "paid")
 @cache
 def fitted(commands: str, draw: int | None = ROWS) -> Model:
     program = parse(f"SYNTHESIZE: people; {commands} END;")
-    return fit_model(program, SCHEMA, rows_of(people()), config=QUICK, draw=draw)
+    return fit_model(program, SCHEMA, people(), config=QUICK, draw=draw)
 
 
 def drawn(
@@ -70,7 +69,7 @@ def drawn(
 
 
 def verdicts(model: Model, made: Table) -> tuple[Verdict, ...]:
-    return verify(spec_of(model), made, interval=False)
+    return verify(model.spec, made, interval=False)
 
 
 PROGRAMS = {
@@ -119,7 +118,7 @@ def test_these_programs_cover_every_statistic() -> None:
 @pytest.mark.parametrize("name", ["means", "shares", "rules, repair", "information"])
 def test_the_model_itself_has_the_numbers(name: str) -> None:
     model = fitted(PROGRAMS[name])
-    spec = spec_of(model)
+    spec = model.spec
     assert [goal.number for goal in model.facts.goals] == [c.origin.number for c in calibrated(spec)]
     asked = {verdict.number: verdict.facts for verdict in verify(spec, people(), interval=False)}
     for goal in model.facts.goals:
@@ -198,7 +197,7 @@ def test_what_cannot_be_met_is_drawn_all_the_same_and_told() -> None:
 
 def test_a_command_with_a_weight_of_its_own_is_left_to_it() -> None:
     model = fitted("ENFORCE: STATISTICAL: PARAM 0.00001: E[age] == 30;")
-    assert calibrated(spec_of(model)) == ()
+    assert calibrated(model.spec) == ()
     (goal,) = model.facts.goals
     assert goal.method == "penalty"
     assert 30 < goal.after[0] < goal.before[0] - 0.5

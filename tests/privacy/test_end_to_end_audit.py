@@ -12,13 +12,14 @@ import pytest
 
 from cuts.config import Config
 from cuts.data.schema import Category, Integer, Schema
-from cuts.flow.release import Account, fit_private
+from cuts.flow.release import Account
 from cuts.lang.parser import parse
 from cuts.model.rows import sample_blocks
 from cuts.privacy import adaptive
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
+from models import fit_private
 from privacy.checks import epsilon_seen
 
 pytestmark = pytest.mark.audit

@@ -19,7 +19,8 @@ from numpy.testing import assert_array_equal
 import cuts
 from cuts.config import Config
 from cuts.data.codec import Codes, decode
-from cuts.flow.release import Account, Made, fit_private, fit_transcript
+from cuts.flow.release import Account
+from cuts.flow.request import FittedModel
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.noisy import Guess, NoisyLearner, fit_noisy
@@ -32,6 +33,7 @@ from cuts.privacy.reading import PrivateFrame, cells_of
 from cuts.privacy.secret import Secret, reveal
 from cuts.privacy.transcript import Measurement, Replay, Transcript, render, transcript_from
 from cuts.progress import Observer, Round
+from models import fit_private, fit_transcript
 from privacy.checks import check_blind
 from privacy.people import (
     MIXED,
@@ -105,7 +107,7 @@ def test_two_releases_of_the_same_rows_are_different() -> None:
 
 
 @cache
-def fitted(folder: Path) -> tuple[Made, list[object]]:
+def fitted(folder: Path) -> tuple[FittedModel, list[object]]:
     """A private model of some rows, and all that was said on the way."""
     said: list[object] = []
     observer = Observer(said.append, said.append, said.append, said.append)

@@ -38,15 +38,22 @@ def main() -> None:
         app()
     except CutsError as error:
         print(diagnostics.as_text(error.diagnostics, error.source), file=sys.stderr)
+        _print_notes(error)
         if wants_json(sys.argv):
             print_json({"ok": False, "diagnostics": diagnostics.as_data(error.diagnostics, error.source)})
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("stopped", file=sys.stderr)
+        _print_notes(error)
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output left
         sys.stderr.close()
         sys.exit(0)
+
+
+def _print_notes(error: BaseException) -> None:
+    for note in getattr(error, "__notes__", ()):
+        print(note, file=sys.stderr)
 
 
 @app.callback(invoke_without_command=True)

@@ -144,7 +144,7 @@ def verify(
         checks.check_shows_real(parsed)  # before it is opened
     rows = inputs.open_table(table, csv=CsvOptions(delimiter, quote, encoding))
     beside = None if real is None else inputs.open_table(real, csv=CsvOptions(delimiter, quote, encoding))
-    known = inputs.find_schema(parsed, schema=schema, table=rows)
+    known = inputs.schema_for_table(parsed, schema, rows)
     outcome = judge.verify(parsed, known, rows, values=values(set_), real=beside)
     if format is Format.json:
         print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from cuts.flow import checks, inputs
 from cuts.lang.syntax import Program
+from cuts.progress import Observer
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, usage_error
 
 
 def checked(path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]) -> checks.Checked:
-    """What checking finds, syntax errors and unknown data included."""
+    """The result of checking a program, syntax errors and unknown data included."""
     try:
         program = inputs.read_program(path)
         table = inputs.open_table(data) if data is not None else None
-        known = inputs.find_schema(program, schema=schema, table=table)
+        known = inputs.schema_for_table(program, schema, table)
     except CutsError as error:
         if error.source is None:  # not about the program's text: a file that cannot be read
             raise
@@ -44,6 +46,29 @@ def values(given: list[str] | None) -> dict[str, str | float]:
             raise usage_error("bad-setting", f"`{item}` is not NAME=VALUE", "e.g. `--set tol=0.01`")
         values[name] = value
     return values
+
+
+@contextmanager
+def interruptible(observer: Observer, helps: Mapping[str, str]) -> Iterator[Observer]:
+    """An observer for work that Ctrl-C stops with a message: the stage it was in, and what to know then.
+
+    `helps` is by stage; the help without a name is for all other stages.
+    """
+    current = "starting"
+
+    def stage(text: str) -> None:
+        nonlocal current
+        current = text
+        observer.stage(text)
+
+    try:
+        yield replace(observer, stage=stage)
+    except KeyboardInterrupt as error:
+        help = helps.get(current, helps[""])
+        stopped = CutsError([Diagnostic("interrupted", f"stopped while {current}", help=help, exit_code=130)])
+        for note in getattr(error, "__notes__", ()):
+            stopped.add_note(note)
+        raise stopped from None
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A feedback loop that moves measured gaps to their aims: the mathematics of steering, without classifiers.
 
-The plant maps a setting `s` (how much each group share is moved) to gaps `g`. With `J` the Jacobian of the gaps, `a` the
-aims and `L` a diagonal damping, one step is that of Levenberg and Marquardt (Marquardt, 1963):
+The plant maps a setting `s` (how much each group share is moved) to gaps `g`. With `J` the Jacobian of the gaps, `a`
+the aims and `L` a diagonal damping, one step is that of Levenberg and Marquardt (Marquardt, 1963):
 
     s' = s + (J'J + L)^-1 J'(a - g)
 
@@ -71,7 +71,7 @@ def search(
     evaluate: Evaluate,
     settings: ControlSettings | None = None,
 ) -> Outcome:
-    """The affordable setting whose gaps are nearest to their aims; `jacobian` (gaps, shares) is asked if it is needed."""
+    """The affordable setting whose gaps are nearest to their aims; `jacobian` (gaps, shares) is called if needed."""
     settings = settings or ControlSettings()
     if residual(first, problem) <= settings.close:
         return Outcome((first,), first)

@@ -73,9 +73,7 @@ def repeats(drawn: int, settings: SteeringSettings) -> int:
 class _Loop:
     """The commands, the gaps they compare and the shares that move these."""
 
-    def __init__(
-        self, shaping: Shaping, commands: Sequence[Command], track: Track, settings: SteeringSettings
-    ) -> None:
+    def __init__(self, shaping: Shaping, commands: Sequence[Command], track: Track, settings: SteeringSettings) -> None:
         self.shaping, self.commands, self.track, self.settings = shaping, commands, track, settings
         self.schema = track.bench.schema
         self.free = shaping.model
@@ -117,9 +115,9 @@ class _Loop:
         for repeat in range(repeats(self.track.drawn, self.settings)):
             predictions = [predict(model, command.measure, self.track, repeat) for command in self.commands]
             gaps.append(self._signed(predictions))
-            measures.append([
-                value_of(c.measure, p, self.schema) for c, p in zip(self.commands, predictions, strict=True)
-            ])
+            measures.append(
+                [value_of(c.measure, p, self.schema) for c, p in zip(self.commands, predictions, strict=True)]
+            )
             accuracies.append([prediction.accuracy for prediction in predictions])
         return Evaluation(setting, np.mean(gaps, axis=0), np.mean(measures, axis=0), np.mean(accuracies, axis=0))
 
@@ -159,10 +157,12 @@ class _Loop:
             low=np.where(overall, (1.0 - change) * values, -furthest),
             high=np.where(overall, (1.0 + change) * values, furthest),
             max_measures=np.array([_max_measure(command, settings) for command in self.commands]),
-            min_accuracies=np.array([
-                accuracy * (1.0 - command.budget) if isinstance(command, ModelAim) else -inf
-                for command, accuracy in zip(self.commands, first.accuracies, strict=True)
-            ]),
+            min_accuracies=np.array(
+                [
+                    accuracy * (1.0 - command.budget) if isinstance(command, ModelAim) else -inf
+                    for command, accuracy in zip(self.commands, first.accuracies, strict=True)
+                ]
+            ),
         )
 
     def _aims(self, first: Evaluation) -> Floats:

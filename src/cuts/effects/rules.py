@@ -108,7 +108,7 @@ def enforce_untied(
 
 
 def _reweighted(mix: Mixture, rules: Diagram) -> Mixture:
-    """Components weighted by the probability of the rules in them: the mixture given the rules, component by component."""
+    """The mixture with its components weighted by the probability of the rules in them."""
     if not rules.parts:
         return mix
     weights = mix.w * chances.probability(rules, distributions(mix))

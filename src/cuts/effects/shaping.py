@@ -48,7 +48,7 @@ class Learned:
 class Shaping:
     """A model on its way through the passes; `rows` is how many will be drawn from it.
 
-    `base` is the model before its statistics were met: steering meets them again together with the group rates it tries.
+    `base` is the model before its statistics were met: steering meets them again with the group rates of each trial.
     """
 
     model: Model

@@ -71,7 +71,13 @@ def split_into_folds(
     prepared = prepare(plans, schema, spread_sample(rows) if sample is None else sample, config, seed)
     observer.stage("counting")
     parts = count_folds(
-        rows.blocks(), prepared.codec, prepared.cliques, folds, keep=FOLD_ROWS, keep_rows=keep_rows, seen=observer.counted
+        rows.blocks(),
+        prepared.codec,
+        prepared.cliques,
+        folds,
+        keep=FOLD_ROWS,
+        keep_rows=keep_rows,
+        seen=observer.counted,
     )
     counts = sum((part.counts for part in parts[1:]), parts[0].counts)
     if counts.rows < folds:

@@ -41,9 +41,9 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     """The model of a program's rows, shaped by its commands."""
     source = find_source(request.program, request.data, request.csv)
     rows = source.rows()
-    schema, sample = read_schema_and_sample(request, rows, find_schema(
-        request.program, request.schema, source, request.label
-    ))
+    schema, sample = read_schema_and_sample(
+        request, rows, find_schema(request.program, request.schema, source, request.label)
+    )
     spec = require(check(request.filled, schema), observer)
     planned = plan(spec, request.config)
     observer.stage("reading a sample of the rows")
@@ -55,9 +55,7 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     return FittedModel(model, planned, form=rows.form, real=learned.sample)
 
 
-def read_schema_and_sample(
-    request: FitRequest, rows: Rows, schema: Schema | None
-) -> tuple[Schema, Table | None]:
+def read_schema_and_sample(request: FitRequest, rows: Rows, schema: Schema | None) -> tuple[Schema, Table | None]:
     """The schema of the rows; if it is inferred, which reads all of them, also a sample of them."""
     if schema is not None:
         return schema, None
@@ -80,9 +78,7 @@ class Prepared:
 
     def with_counts(self, counts: Marginals) -> Learned:
         """What a fit needs, once the rows are counted."""
-        return Learned(
-            self.plan, self.codec, self.sample, self.codes, counts, self.label, self.config, self.seed
-        )
+        return Learned(self.plan, self.codec, self.sample, self.codes, counts, self.label, self.config, self.seed)
 
 
 def prepare(plans: Sequence[Plan], schema: Schema, sample: Table, config: Config, seed: int) -> Prepared:

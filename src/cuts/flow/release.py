@@ -2,8 +2,8 @@
 
 `measure` reads the rows, once, inside the trusted core. Everything after it takes the transcript: the free model is
 fitted to it, and rows drawn from that model stand where other programs have real rows, so the program shapes a private
-model as it shapes any other. A transcript can be shaped by any number of programs at no further cost, and it is saved if
-a later step fails.
+model as it shapes any other. A transcript can be shaped by any number of programs at no further cost, and it is saved
+if a later step fails.
 """
 
 from __future__ import annotations
@@ -103,9 +103,7 @@ def fit_release(request: FitRequest, observer: Observer) -> FittedModel:
     return shape_free(request.filled, free, rows=request.rows, observer=observer)
 
 
-def measure(
-    request: FitRequest, schema: Schema, rows: PrivateRows, account: Account, observer: Observer
-) -> Transcript:
+def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Account, observer: Observer) -> Transcript:
     """What the core answers about the rows for the budget of the program."""
     config = request.config
     find_device(config.device)

@@ -60,7 +60,7 @@ class FitRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedModel:
-    """A model, the plan it was made by, and what verdicts need beside: a sample of the real rows, or of a private model.
+    """A model, the plan it was made by, and the rows that verdicts compare with: a sample of the real ones or none.
 
     `form` is how the file looked that the rows came from.
     """

@@ -64,9 +64,7 @@ def tune(
     for combination in combinations:
         checks.check_not_private(combination.program)
     plans = tuple(plan(bind(combination.program, schema), settings) for combination in combinations)
-    folded = split_into_folds(
-        plans, schema, rows, folds, config=settings, seed=seed, observer=observer, sample=sample
-    )
+    folded = split_into_folds(plans, schema, rows, folds, config=settings, seed=seed, observer=observer, sample=sample)
     trials = on_every_fold(
         _Search(folded, tuple(combinations), plans).try_fold, folded, workers=workers, observer=observer
     )

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cuts.data.codec import Codec, decode, with_identifiers
+from cuts.data.codec import decode, with_identifiers
 from cuts.data.conform import conform
 from cuts.data.partial_rows import apart_from, encode_partial, overwrite, put_values
 from cuts.data.refine import refine
@@ -26,12 +26,12 @@ from cuts.lang.parser import parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal, statistics_of
 from cuts.lang.targets import Targets, wanted
 from cuts.logic.atoms import gather
-from cuts.logic.core import Cuts, find_cuts
+from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, choose
 from cuts.model.group_shares import hold
-from cuts.model.mixture import Mixture, split
+from cuts.model.mixture import split
 from cuts.model.store import Model
 from cuts.read import exact
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed, usage_error

@@ -154,7 +154,9 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
     shares = tuple(GroupShare(**knob) for knob in data.get("group_shares", ()))
     ways = tuple(CommandWay(**way) for way in data.get("ways", ()))
-    found = Facts(**{**data, "ways": ways, "rules": rules, "goals": goals, "trade_offs": curves, "group_shares": shares})
+    found = Facts(
+        **{**data, "ways": ways, "rules": rules, "goals": goals, "trade_offs": curves, "group_shares": shares}
+    )
     if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
         raise ValueError("the facts are no facts")
     return found

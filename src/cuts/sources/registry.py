@@ -1,7 +1,7 @@
 """The kinds of sources, and the one that opens a given location or object.
 
-A kind says what it accepts, by the scheme of a location or by the type of an object, and how to open that. A new kind is
-one new module in this package, or in an outside package that names it under the entry point group `cuts.sources`.
+A kind says what it accepts, by the scheme of a location or by the type of an object, and how to open that. A new kind
+is one new module in this package, or in an outside package that names it under the entry point group `cuts.sources`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def open_source(data: object, csv: CsvOptions = CsvOptions()) -> Source:
     for kind in sorted(source_kinds().values(), key=lambda kind: kind.is_fallback):
         if kind.accepts(data):
             return kind.open(data, csv)
-    raise TypeError(f"{type(data).__name__} is not a table: give a pandas, polars or Arrow table, or the path of a file")
+    raise TypeError(
+        f"{type(data).__name__} is not a table: give a pandas, polars or Arrow table, or the path of a file"
+    )
 
 
 def has_scheme(data: object, scheme: str) -> bool:
