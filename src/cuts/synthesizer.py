@@ -14,7 +14,7 @@ from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config, config_from
 from cuts.count.sources import Rows, rows_in, rows_of
-from cuts.data.exchange.frames import FrameForm, form_like, give, take
+from cuts.data.exchange.frames import FrameForm, form_like, from_native, to_native
 from cuts.data.exchange.sources import from_frame
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -125,7 +125,7 @@ class Synthesizer:
         else:
             blocks = sample_blocks(self.model_, n, where=where, seed=chosen, workers=workers)
             made = Table(pa.concat_tables([block.arrow for block in blocks]))
-        return made.arrow if self.form_ is None else give(made, self.form_)
+        return made.arrow if self.form_ is None else to_native(made, self.form_)
 
     def verify(self, table: Any) -> tuple[Verdict, ...]:
         """A verdict for every command of the program on a table or frame."""
@@ -191,7 +191,7 @@ def _program(given: str | Path | Program | None) -> Program:
 def _rows(X: Any) -> tuple[Rows, FrameForm | None]:
     if isinstance(X, str | Path):
         return rows_in(X), None
-    table, form = take(X)
+    table, form = from_native(X)
     return rows_of(table), form
 
 
@@ -204,7 +204,7 @@ def _form_of(form: FrameForm, schema: Schema) -> FrameForm:
         form,
         schema=pa.schema([form.schema.field(place) for place in places]),
         dtypes=tuple(form.dtypes[place] for place in places) if form.dtypes else (),
-        looks=tuple(form.looks[place] for place in places) if form.looks else (),
+        pandas_dtypes=tuple(form.pandas_dtypes[place] for place in places) if form.pandas_dtypes else (),
         header=None if form.header is None else form.header[places],
     )
 
