@@ -76,7 +76,7 @@ def schemas(draw: st.DrawFn, most: int = 4) -> Schema:
     """A schema of a few columns with awkward names."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=most, unique=True))
     made = tuple(draw(columns(name)) for name in names)
-    return Schema("t", made, most_categories=draw(st.sampled_from([16, 64])), rare=draw(st.sampled_from([0, 5])))
+    return Schema("t", made, max_categories=draw(st.sampled_from([16, 64])), min_count=draw(st.sampled_from([0, 5])))
 
 
 @st.composite

@@ -16,7 +16,7 @@ import pytest
 from cuts.data.binning import fit_codec
 from cuts.data.codec import decode, encode
 from cuts.data.conform import check_table, conform
-from cuts.data.exchange.frames import give, take
+from cuts.data.exchange.frames import from_native, to_native
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Empty, Identifier, Schema
 from cuts.data.survey import find_derived
@@ -80,10 +80,10 @@ def through_the_codec(table: Table, seed: int = 0) -> tuple[Schema, Table, Table
 @pytest.mark.parametrize("kind", FRAMES)
 def test_the_same_kind_of_frame_comes_back(kind: str) -> None:
     frame = FRAMES[kind]()
-    table, form = take(frame)
+    table, form = from_native(frame)
     schema, _, made = through_the_codec(table)
     assert check_table(made, schema) == ()
-    back = give(made, form)
+    back = to_native(made, form)
     assert type(back) is type(frame)
     eager = back.collect() if kind == "polars lazy" else back
     original = frame.collect() if kind == "polars lazy" else frame
@@ -98,7 +98,7 @@ def test_the_same_kind_of_frame_comes_back(kind: str) -> None:
 
 
 def test_statistics_of_a_bootstrap_sized_draw_match_the_rows() -> None:
-    table, _ = take(TABLE)
+    table, _ = from_native(TABLE)
     schema, before, after = through_the_codec(table)
     old, new = conform(before, schema), conform(after, schema)
     for column in schema.modelled:
@@ -124,7 +124,7 @@ def test_statistics_of_a_bootstrap_sized_draw_match_the_rows() -> None:
 
 
 def test_identifiers_are_fresh_unique_and_look_alike() -> None:
-    table, _ = take(TABLE)
+    table, _ = from_native(TABLE)
     schema, before, after = through_the_codec(table)
     for name, look in (("id", r"\d+"), ("case", r"C-\d{5}"), ("uuid", r"[0-9a-f-]{36}")):
         assert isinstance(schema[name], Identifier)
@@ -135,7 +135,7 @@ def test_identifiers_are_fresh_unique_and_look_alike() -> None:
 
 
 def test_derived_and_empty_columns_are_kept_exactly() -> None:
-    table, _ = take(TABLE)
+    table, _ = from_native(TABLE)
     schema, before, after = through_the_codec(table)
     assert ("points", "grade") in schema.derived
     pairs = {(g, p) for g, p in zip(*(before.column(n).to_pylist() for n in ("grade", "points")), strict=True)}
@@ -146,7 +146,7 @@ def test_derived_and_empty_columns_are_kept_exactly() -> None:
 
 
 def test_the_same_seed_gives_the_same_rows() -> None:
-    table, _ = take(TABLE)
+    table, _ = from_native(TABLE)
     one, two, other = (through_the_codec(table, seed)[2].arrow for seed in (3, 3, 4))
     assert one.equals(two)
     assert not one.equals(other)

@@ -15,7 +15,7 @@ from cuts.data.codec import decode, encode
 from cuts.data.conform import check_table
 from cuts.data.exchange.csv_dialect import Dialect
 from cuts.data.exchange.files import FileForm, load, save
-from cuts.data.exchange.frames import give, take
+from cuts.data.exchange.frames import from_native, to_native
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Empty, Identifier, Schema, Temporal
 from cuts.data.survey import survey
@@ -77,14 +77,14 @@ def test_a_csv_file_comes_back_in_its_look(
 def test_a_frame_with_missing_values_and_dates_comes_back_as_it_was() -> None:
     frame = pd.read_json(str(VEGA / "cars.json"))
     frame["Year"] = pd.to_datetime(frame["Year"])
-    table, form = take(frame)
+    table, form = from_native(frame)
     schema = infer_schema(table, "cars", drop=["Name"])
     assert schema["Horsepower"].missing
     assert isinstance(schema["Year"], Temporal)
     made = through(table, schema)
     names = [name for name in frame.columns if name != "Name"]
-    kept, kept_form = take(frame[names])
-    back = give(made, kept_form)
+    kept, kept_form = from_native(frame[names])
+    back = to_native(made, kept_form)
     assert back.dtypes.equals(frame[names].dtypes)
     assert back["Horsepower"].isna().sum() == frame["Horsepower"].isna().sum()
     assert kept.rows == len(back)
@@ -111,9 +111,9 @@ def test_the_embedded_tables_keep_their_statistics(name: str) -> None:
 def test_small_and_wide_tables_work(rows: int, columns: int) -> None:
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({f"c{i}": rng.integers(0, 4, rows) for i in range(columns)})
-    table, form = take(frame)
+    table, form = from_native(frame)
     schema = infer_schema(table, "t")
     assert not any(isinstance(column, Identifier | Empty) for column in schema)
-    back = give(through(table, schema), form)
+    back = to_native(through(table, schema), form)
     assert back.dtypes.equals(frame.dtypes)
     assert back.shape == frame.shape

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrow_strategies import MICROS, NAMES, TEXTS, arrow_tables, canonical, values
-from cuts.data.exchange.frames import give, take
+from cuts.data.exchange.frames import from_native, to_native
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
 
@@ -50,9 +50,9 @@ POLARS_DTYPES = [
 @settings(max_examples=150, deadline=None)
 @given(arrow_tables(ARROW_KINDS))
 def test_an_arrow_table_comes_back_as_it_was(frame: pa.Table) -> None:
-    table, form = take(frame)
-    assert_same_arrow(give(table, form), frame)
-    assert_same_arrow(give(Table(canonical(frame)), form), frame)
+    table, form = from_native(frame)
+    assert_same_arrow(to_native(table, form), frame)
+    assert_same_arrow(to_native(Table(canonical(frame)), form), frame)
 
 
 def assert_same_arrow(got: pa.Table, wanted: pa.Table) -> None:
@@ -66,18 +66,18 @@ def assert_same_arrow(got: pa.Table, wanted: pa.Table) -> None:
 @given(st.data())
 def test_a_pandas_frame_comes_back_as_it_was(data: st.DataObject) -> None:
     frame = data.draw(pandas_frames())
-    table, form = take(frame)
-    assert_same_pandas(give(table, form), frame)
-    assert_same_pandas(give(Table(canonical(table.arrow)), form), frame)
+    table, form = from_native(frame)
+    assert_same_pandas(to_native(table, form), frame)
+    assert_same_pandas(to_native(Table(canonical(table.arrow)), form), frame)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data(), st.booleans())
 def test_a_polars_frame_comes_back_as_it_was(data: st.DataObject, is_lazy: bool) -> None:
     frame = data.draw(polars_frames())
-    table, form = take(frame.lazy() if is_lazy else frame)
+    table, form = from_native(frame.lazy() if is_lazy else frame)
     for same in (table, Table(canonical(table.arrow))):
-        got = give(same, form)
+        got = to_native(same, form)
         assert isinstance(got, pl.LazyFrame if is_lazy else pl.DataFrame)
         pl.testing.assert_frame_equal(got.lazy().collect(), frame, check_exact=True)
 
@@ -86,8 +86,8 @@ def test_a_polars_frame_comes_back_as_it_was(data: st.DataObject, is_lazy: bool)
 @given(arrow_tables(ARROW_KINDS, most=3))
 def test_a_pandas_frame_backed_by_arrow_comes_back_as_it_was(arrow: pa.Table) -> None:
     frame = arrow.to_pandas(types_mapper=pd.ArrowDtype)
-    table, form = take(frame)
-    got = give(table, form)
+    table, form = from_native(frame)
+    got = to_native(table, form)
     assert list(got.dtypes) == list(frame.dtypes)
     assert_same_arrow(pa.table([column.array._pa_array for _, column in got.items()], arrow.column_names), arrow)
 
@@ -164,8 +164,8 @@ def assert_same_pandas(got: pd.DataFrame, wanted: pd.DataFrame) -> None:
 
 def test_numbers_of_numpy_stay_what_they_are() -> None:
     frame = pd.DataFrame({"whole": [1, 2, 3], "gaps": [1.0, None, 3.0]})
-    table, form = take(frame)
-    got = give(Table(table.arrow.set_column(0, "whole", pa.array([5.0, 6.0, 7.0]))), form)
+    table, form = from_native(frame)
+    got = to_native(Table(table.arrow.set_column(0, "whole", pa.array([5.0, 6.0, 7.0]))), form)
     assert got["whole"].tolist() == [5, 6, 7]
     assert list(got.dtypes) == ["int64", "float64"]
     got.loc[0, "whole"] = 4  # the memory is the frame's own
@@ -175,9 +175,9 @@ def test_categories_keep_their_list_and_order_whatever_rows_come_back() -> None:
     frame = pd.DataFrame(
         {"size": pd.Categorical(["S", "L"], ["S", "M", "L"], ordered=True), "class": pd.cut([1, 9], 3)}
     )
-    table, form = take(frame)
+    table, form = from_native(frame)
     texts = table.column("class").cast(pa.string()).to_pylist()
-    got = give(Table(pa.table({"size": ["L", None, "S"], "class": [texts[1], None, texts[0]]})), form)
+    got = to_native(Table(pa.table({"size": ["L", None, "S"], "class": [texts[1], None, texts[0]]})), form)
     assert got.dtypes.equals(frame.dtypes)
     assert got["size"].cat.codes.tolist() == [2, -1, 0]
     assert got["class"].cat.codes.tolist() == [2, -1, 0]
@@ -185,23 +185,23 @@ def test_categories_keep_their_list_and_order_whatever_rows_come_back() -> None:
 
 def test_a_column_without_values_keeps_its_dtype() -> None:
     frame = pl.DataFrame({"a": [None, None], "b": [1, 2]}, schema={"a": pl.Categorical, "b": pl.UInt8})
-    _, form = take(frame)
-    got = give(Table(pa.table({"a": pa.nulls(3), "b": [1, 2, 3]})), form)
+    _, form = from_native(frame)
+    got = to_native(Table(pa.table({"a": pa.nulls(3), "b": [1, 2, 3]})), form)
     assert got.schema == frame.schema
 
 
 def test_an_index_is_no_data_but_its_name_stays() -> None:
     frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="patient"))
-    table, form = take(frame)
+    table, form = from_native(frame)
     assert table.names == ("a",)
-    assert give(table, form).index.equals(pd.RangeIndex(2))
-    assert give(table, form).index.name == "patient"
+    assert to_native(table, form).index.equals(pd.RangeIndex(2))
+    assert to_native(table, form).index.name == "patient"
 
 
 def test_columns_come_back_in_their_order() -> None:
     frame = pl.DataFrame({"a": [1], "b": ["x"]})
-    _, form = take(frame)
-    assert give(Table(pa.table({"b": ["y"], "a": [2]})), form).columns == ["a", "b"]
+    _, form = from_native(frame)
+    assert to_native(Table(pa.table({"b": ["y"], "a": [2]})), form).columns == ["a", "b"]
 
 
 def test_everything_arrow_has_is_a_frame(tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_everything_arrow_has_is_a_frame(tmp_path: Path) -> None:
         relation,
     ]
     for frame in [*frames, Table(arrow)]:
-        table, form = take(frame)
-        assert give(table, form) == arrow
+        table, form = from_native(frame)
+        assert to_native(table, form) == arrow
         assert form.library == "arrow"
 
 
@@ -251,7 +251,7 @@ BAD: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("frame", "title"), BAD, ids=range(len(BAD)))
 def test_a_frame_that_cannot_be_read_is_one_clear_error(frame: Any, title: str) -> None:
     with pytest.raises(CutsError) as caught:
-        take(frame)
+        from_native(frame)
     (problem,) = caught.value.diagnostics
     assert problem.code == "unreadable-table"
     assert title in problem.title
@@ -262,7 +262,7 @@ def test_a_frame_that_cannot_be_read_is_one_clear_error(frame: Any, title: str) 
 @pytest.mark.parametrize("thing", [3, "table.csv", [1, 2], {"a": [1]}, pd.Series([1]), pl.Series([1]), None])
 def test_what_is_no_frame_is_a_type_error(thing: object) -> None:
     with pytest.raises(TypeError, match="is no frame"):
-        take(thing)
+        from_native(thing)
 
 
 WITHOUT = """
@@ -276,9 +276,9 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 import pyarrow as pa
 import cuts.data.exchange.files
-from cuts.data.exchange.frames import give, take
+from cuts.data.exchange.frames import from_native, to_native
 
-assert give(*take(pa.table({"a": [1]}))).num_rows == 1
+assert to_native(*from_native(pa.table({"a": [1]}))).num_rows == 1
 """
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, build_codec, decode, encode
 from cuts.data.conform import check_table
-from cuts.data.exchange.frames import take
+from cuts.data.exchange.frames import from_native
 from cuts.data.partial_rows import apart_from, encode_partial, overwrite
 from cuts.data.schema import Category, Empty, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.table import Table
@@ -131,7 +131,7 @@ def test_cells_of_a_frame_get_the_types_of_the_schema() -> None:
             "number": [5.0, float("nan")],
         }
     )
-    table, _ = take(frame)
+    table, _ = from_native(frame)
     codes, masks = encode_partial(table, CODEC)
     assert all(mask.tolist() == [True, False] for mask in masks.values())
     assert len(codes) == 4

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bin_moments import bin_moments
 from cuts import datasets
 from cuts.data.binning import Limits, fit_codec
 from cuts.data.codec import CategoryBins, Codec, ColumnBins, NumericBins, build_codec, decode, encode
@@ -54,14 +55,14 @@ def merged_category_cases() -> st.SearchStrategy[tuple[Codec, list[frozenset[str
 def probabilities(bins: ColumnBins) -> dict[tuple[int, float], float]:
     """The probability of every value a bin is made of one by one: (bin, value) to probability."""
     found: dict[tuple[int, float], float] = defaultdict(float)
-    inside = bins.inside
+    inside = bins.contents
     weights = inside.weights().tolist()
     if isinstance(bins, CategoryBins):
-        for place, owner, weight in zip(bins.inside.places.tolist(), inside.owner.tolist(), weights, strict=True):
+        for place, owner, weight in zip(bins.contents.places.tolist(), inside.owner.tolist(), weights, strict=True):
             found[owner, place] += weight
         return found
     assert isinstance(bins, NumericBins)
-    ends = zip(bins.inside.low.tolist(), bins.inside.high.tolist(), inside.owner.tolist(), weights, strict=True)
+    ends = zip(bins.contents.low.tolist(), bins.contents.high.tolist(), inside.owner.tolist(), weights, strict=True)
     for low, high, owner, weight in ends:
         for value in np.arange(low, high + 1):
             found[owner, value] += weight / (high - low + 1)
@@ -77,7 +78,9 @@ def assert_same_distribution(coarse: ColumnBins, fine: ColumnBins, split: Split)
     if isinstance(coarse, NumericBins) and isinstance(fine, NumericBins):
         scale = max(abs(coarse.column.low), abs(coarse.column.high), 1e-9)
         bins = len(fine.edges)
-        for power, (before, after) in enumerate(zip(coarse.inside.moments(), fine.inside.moments(), strict=True), 1):
+        for power, (before, after) in enumerate(
+            zip(bin_moments(coarse.contents), bin_moments(fine.contents), strict=True), 1
+        ):
             again = np.bincount(split.owner[:bins], split.share[:bins] * after)
             assert again == pytest.approx(before, abs=1e-12 * scale**power)
     narrow = isinstance(coarse, CategoryBins) or (
@@ -166,7 +169,7 @@ def test_a_bin_nothing_lies_in_has_no_share_and_even_values() -> None:
     assert set(drawn) == {4}
     (bins,) = fine.columns
     assert isinstance(bins, NumericBins)
-    assert bins.inside.moments()[0].tolist() == [2.0, 4.0, 8.0, 9.0]
+    assert bin_moments(bins.contents)[0].tolist() == [2.0, 4.0, 8.0, 9.0]
 
 
 def test_the_codec_of_adult_is_refined_for_a_program() -> None:

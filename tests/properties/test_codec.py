@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bin_moments import bin_moments
 from cuts.data.binning import Limits, fit_codec
 from cuts.data.codec import CategoryBins, NumericBins, decode, encode
 from cuts.data.conform import check_table, conform
@@ -30,11 +31,11 @@ def cases(draw: st.DrawFn) -> tuple[Schema, Table, Pred]:
 @settings(max_examples=200, deadline=None)
 @given(cases(), st.integers(1, 4), st.integers(0, 3))
 def test_a_fitted_codec_decides_every_rule_and_stays_in_its_bins(
-    case: tuple[Schema, Table, Pred], most_categories: int, rare: int
+    case: tuple[Schema, Table, Pred], max_categories: int, min_count: int
 ) -> None:
     schema, table, pred = case
     cuts = find_cuts([pred], schema)
-    codec = fit_codec(table, schema, cuts.columns, cuts.sets, Limits(most_categories + 8, rare))
+    codec = fit_codec(table, schema, cuts.columns, cuts.sets, Limits(max_categories + 8, min_count))
     codes = encode(table, codec)
     decoded = decode(codes, codec, seed=11)
     assert check_table(decoded, schema) == ()
@@ -58,9 +59,9 @@ def test_moments_are_those_of_the_decoded_values(decimals: int | None) -> None:
     (bins,) = fit_codec(table, schema).columns
     assert isinstance(bins, NumericBins)
     assert bins.size <= 34 + 2 * 100  # beside the bins, the values above 0.3 % have their own
-    mean, square = bins.inside.moments()
+    mean, square = bin_moments(bins.contents)
     codes = np.arange(len(mean)).repeat(20_000)
-    drawn = bins.inside.draw(codes, rng).reshape(len(mean), -1)
+    drawn = bins.contents.draw(codes, rng).reshape(len(mean), -1)
     spread = drawn.std(1) / np.sqrt(drawn.shape[1])
     assert (np.abs(drawn.mean(1) - mean) <= 5 * spread + 1e-9).all()
     spread = (drawn**2).std(1) / np.sqrt(drawn.shape[1])

@@ -6,25 +6,15 @@ them, so only the largest sets need to be counted. How rows are counted is `coun
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors import numpy as tensors
 
 from cuts.count.cover import Clique, Cover, in_order, sum_out
-from cuts.data.exchange.streams import whole_or_nothing
 from cuts.data.table import IntArray
-from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
-from cuts.text.files import present
 
-__all__ = ["Clique", "Marginals", "load", "save"]
-
-FORMAT, VERSION = "cuts-counts", 1
+__all__ = ["Clique", "Marginals"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,62 +67,6 @@ class Marginals:
         return sum_out(self.tables[held], held, names)
 
 
-def save(marginals: Marginals, path: Path | str) -> None:
-    """Write the counts to one file, whole or not at all; `load` gives them back."""
-    named = {str(place): counts for place, counts in enumerate(marginals.tables.values())}
-    facts = {
-        "format": FORMAT,
-        "version": str(VERSION),
-        "rows": str(marginals.rows),
-        "codec": marginals.codec,
-        "sizes": json.dumps(list(marginals.sizes.items())),
-        "cliques": json.dumps(list(marginals.tables)),
-    }
-    data = tensors.save(named, {**facts, "sha256": _hash(facts, named)})
-    with whole_or_nothing(Path(path)) as stream:
-        stream.write(data)
-
-
-def load(path: Path | str) -> Marginals:
-    """The counts in a file that `save` wrote; a `CutsError` for any other, or a damaged one."""
-    path = Path(path)
-    present(path, "file of counts")
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise usage_error("unreadable-file", f"{path} cannot be read: {error.strerror}") from None
-    try:
-        named = tensors.load(data)
-        facts = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
-    except (SafetensorError, ValueError, KeyError, RecursionError):
-        raise no_counts(path) from None
-    if facts.get("format") != FORMAT:
-        raise no_counts(path)
-    if facts.get("version") != str(VERSION):
-        raise newer_counts(path)
-    try:
-        return _read(facts, named)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise damaged_counts(path) from None
-
-
-def _read(facts: Mapping[str, str], named: Mapping[str, IntArray]) -> Marginals:
-    kept = {name: text for name, text in facts.items() if name != "sha256"}
-    if facts["sha256"] != _hash(kept, named):
-        raise ValueError("the contents changed")
-    cliques = [tuple(names) for names in json.loads(facts["cliques"])]
-    tables = {clique: named[str(place)] for place, clique in enumerate(cliques)}
-    return Marginals(dict(json.loads(facts["sizes"])), tables, int(facts["rows"]), facts["codec"])
-
-
-def _hash(facts: Mapping[str, str], named: Mapping[str, IntArray]) -> str:
-    found = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-    for name in sorted(named):
-        found.update(f"{name} {named[name].dtype} {named[name].shape}".encode())
-        found.update(np.asarray(named[name], order="C").tobytes())
-    return found.hexdigest()
-
-
 def _checked(clique: Clique, counts: IntArray, marginals: Marginals) -> IntArray:
     """The counts, not to be written to; `ValueError` unless they are of that clique and those rows."""
     if in_order(clique, marginals.sizes) != clique:
@@ -162,25 +96,3 @@ def _combined(
         if counts.min() < 0:
             raise ValueError(f"the counts to take away are larger for {clique}: their rows are not among these")
     return Marginals(one.sizes, tables, rows, one.codec)
-
-
-# --- what is wrong
-
-
-def no_counts(path: Path) -> CutsError:
-    """A file of something else."""
-    return _bad(f"{path} is no file of counts, or a damaged one", "give a file that was saved as counts")
-
-
-def newer_counts(path: Path) -> CutsError:
-    """A file a later version wrote."""
-    return _bad(f"{path} was written by another version of cuts", "install the version that wrote it, or count again")
-
-
-def damaged_counts(path: Path) -> CutsError:
-    """A file of counts whose contents are not what was written."""
-    return _bad(f"{path} is damaged: its counts are not those that were saved", "copy the file again, or count again")
-
-
-def _bad(title: str, help: str) -> CutsError:
-    return CutsError([Diagnostic("bad-counts", title, help=help)])

@@ -42,21 +42,6 @@ class Pieces:
         shares: Floats = np.diff(self.until, prepend=0.0)  # every bin ends where the next begins
         return shares
 
-    def moments(self) -> tuple[Floats, Floats]:
-        """Mean and mean square of every bin's values."""
-        weight = self.weights()
-        unit = 1.0 if self.per_unit is None else float(self.per_unit)
-        first = (self.low + self.high) / 2
-        if self.per_unit is None:
-            second = (self.low**2 + self.low * self.high + self.high**2) / 3
-        else:
-            count = self.high - self.low + 1.0
-            second = first**2 + (count**2 - 1.0) / 12.0  # the variance of `count` neighbours
-        bins = int(self.owner[-1]) + 1
-        mean: Floats = np.bincount(self.owner, weight * first / unit, minlength=bins).astype(np.float64)
-        square: Floats = np.bincount(self.owner, weight * second / unit**2, minlength=bins).astype(np.float64)
-        return mean, square
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Members:

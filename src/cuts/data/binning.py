@@ -44,8 +44,8 @@ MAX_ROWS = 200_000  # rows looked at, evenly spread over the table
 class Limits:
     """How many categories have bins, and how often a category must be seen to be drawn."""
 
-    categories: int
-    rare: int
+    max_categories: int
+    min_count: int
 
 
 def fit_codec(
@@ -56,7 +56,7 @@ def fit_codec(
     limits: Limits | None = None,
 ) -> Codec:
     """The codec of a table: bins where its rows are, with `cuts` as edges and no bin across a set of `sets`."""
-    limits = limits or Limits(schema.most_categories, schema.rare)
+    limits = limits or Limits(schema.max_categories, schema.min_count)
     typed = conform(_spread_rows(table), schema)
     bins: list[ColumnBins] = []
     for column in schema.modelled:
@@ -133,8 +133,8 @@ def _category_bins(
     typed: Table, column: Category, sets: list[frozenset[str]], limits: Limits, *, declared: bool
 ) -> CategoryBins:
     counts = category_counts(typed, column)
-    mentioned = frozenset().union(*(s for s in sets if len(s) <= limits.categories))
-    floor = 0 if declared else limits.rare
+    mentioned = frozenset().union(*(s for s in sets if len(s) <= limits.max_categories))
+    floor = 0 if declared else limits.min_count
     drawn = {c: n for c, n in counts.items() if n >= floor or c in mentioned}
     if not any(drawn.values()):
         drawn = dict(counts)  # every value is rare: nothing else could be drawn
@@ -161,9 +161,9 @@ def _groups(
 ) -> tuple[tuple[str, ...], ...]:
     """The categories of each bin: alone if frequent, declared or told apart by the program, else with neighbours."""
     frequent = sorted(drawn, key=lambda c: (-drawn[c], c))
-    if len(column.categories) <= limits.categories and len(drawn) == len(column.categories):
+    if len(column.categories) <= limits.max_categories and len(drawn) == len(column.categories):
         return tuple((c,) for c in column.categories)
-    alone = set(frequent[: limits.categories - SHARED_BINS] if len(drawn) > limits.categories else frequent)
+    alone = set(frequent[: limits.max_categories - SHARED_BINS] if len(drawn) > limits.max_categories else frequent)
     rest = [c for c in sorted(column.categories) if c not in alone]
     shared: dict[tuple[bool, ...], list[str]] = {}
     for category in rest:  # what the program tells apart stays apart

@@ -35,7 +35,7 @@ class CategoryBins:
 
     column: Category
     groups: tuple[tuple[str, ...], ...]
-    inside: Members
+    contents: Members
 
     @property
     def size(self) -> int:
@@ -49,7 +49,7 @@ class NumericBins:
 
     column: Numeric
     edges: tuple[float, ...]
-    inside: Pieces
+    contents: Pieces
 
     @property
     def size(self) -> int:
@@ -215,6 +215,6 @@ def _values(codes: IntArray, bins: ColumnBins, rng: np.random.Generator) -> pa.A
     missing = codes == last
     known = np.where(missing, 0, codes)
     if isinstance(bins, CategoryBins):
-        places = pa.array(bins.inside.draw(known, rng), mask=missing)
+        places = pa.array(bins.contents.draw(known, rng), mask=missing)
         return pa.array(bins.column.categories, pa.string()).take(places)
-    return as_arrow(bins.inside.draw(known, rng), bins.column, missing)
+    return as_arrow(bins.contents.draw(known, rng), bins.column, missing)

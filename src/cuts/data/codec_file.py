@@ -1,4 +1,4 @@
-"""A codec as JSON values, and back: the schema, the bins of every column, what each bin holds.
+"""A codec as JSON values, and back: the schema, the bins of every column, the contents of each bin.
 
 Numbers are written so that they are read back as the same float64, so the codec that is read back encodes and decodes
 every row as the one that was written. What is read is checked: a damaged codec is a `ValueError`, or the schema's own
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Meta, Struct, ValidationError, convert
 
 from cuts.data.bin_contents import Members, Pieces
 from cuts.data.codec import CategoryBins, Codec, ColumnBins, Follows, NumericBins, bin_limits, clean_edges, even_piece
@@ -36,19 +36,18 @@ def codec_data(codec: Codec) -> dict[str, Any]:
 
 
 def codec_from(data: object, schema: Schema | None = None) -> Codec:
-    """The codec `codec_data` wrote; `schema`, if given, must be the one it was made for.
+    """The codec `codec_data` wrote; `schema`, if given, must be the one it was fitted for.
 
-    Raises `ValueError` saying what is damaged, or `CutsError` when it is the schema.
+    Raises `ValueError` naming what is damaged and where, or `CutsError` when it is the schema.
     """
-    given = _table(data, "the codec")
-    stored = _stored_schema(given)
+    stored_codec = _converted(data, _CodecData, "the codec")
+    stored = _stored_schema(stored_codec)
     if schema is not None and schema != stored:
         raise ValueError("the codec was made for another schema")
-    columns = _list(given, "columns", "the codec")
-    if len(columns) != len(stored.modelled):
+    if len(stored_codec.columns) != len(stored.modelled):
         raise _damaged("the codec", "it does not have the columns of its schema")
-    bins = tuple(_bins(fields, column) for fields, column in zip(columns, stored.modelled, strict=True))
-    return Codec(stored, bins, _derived(_list(given, "derived", "the codec"), stored))
+    bins = tuple(_bins(fields, column) for fields, column in zip(stored_codec.columns, stored.modelled, strict=True))
+    return Codec(stored, bins, tuple(_follows(fields, stored) for fields in stored_codec.derived))
 
 
 def fingerprint(codec: Codec) -> str:
@@ -61,132 +60,137 @@ def fingerprint(codec: Codec) -> str:
 
 
 def _bins_data(bins: ColumnBins) -> dict[str, Any]:
-    inside = {"owner": bins.inside.owner.tolist(), "until": bins.inside.until.tolist()}
+    shares = {"owner": bins.contents.owner.tolist(), "until": bins.contents.until.tolist()}
     if isinstance(bins, CategoryBins):
         groups = [list(group) for group in bins.groups]
-        return {"column": bins.column.name, "groups": groups, "places": bins.inside.places.tolist(), **inside}
-    low, high = bins.inside.low.tolist(), bins.inside.high.tolist()
-    return {"column": bins.column.name, "edges": list(bins.edges), "low": low, "high": high, **inside}
+        return {"column": bins.column.name, "groups": groups, "places": bins.contents.places.tolist(), **shares}
+    low, high = bins.contents.low.tolist(), bins.contents.high.tolist()
+    return {"column": bins.column.name, "edges": list(bins.edges), "low": low, "high": high, **shares}
 
 
 # --- reading
 
 
-def _stored_schema(given: Mapping[str, Any]) -> Schema:
-    written = _table(given.get("schema"), "the schema of the codec")
-    columns = _table(written.get("columns"), "the schema of the codec")
-    names = _texts(given, "names", "the codec")
-    if sorted(names) != sorted(columns):
-        raise _damaged("the codec", "`names` are not the columns of its schema")
-    return schema_from({**written, "columns": {name: columns[name] for name in names}}, "the schema of the codec")
+_Number: TypeAlias = Annotated[float, Meta(ge=-1.7e308, le=1.7e308)]
+_Index: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 53)]
 
 
-def _bins(data: object, column: Modelled) -> ColumnBins:
-    where = f"the bins of `{column.name}`"
-    fields = _table(data, where)
-    if fields.get("column") != column.name:
-        raise _damaged(where, "another column stands in their place")
-    return _category(fields, column, where) if isinstance(column, Category) else _numeric(fields, column, where)
+class _SchemaData(Struct, frozen=True):
+    columns: dict[str, Any]  # what is in them is checked by `schema_from`
 
 
-def _numeric(fields: Mapping[str, Any], column: Numeric, where: str) -> NumericBins:
-    edges = tuple(_floats(fields, "edges", where).tolist())
-    if edges != clean_edges(column, edges[1:]):
-        raise _damaged(where, "`edges` do not rise through the values of the column")
-    owner, until = _shares(fields, len(edges), where)
-    low, high = (_floats(fields, key, where, len(owner)) for key in ("low", "high"))
-    ends = [even_piece(column, *limits) for limits in bin_limits(column, edges)]
-    least, most = (np.concatenate([end[i] for end in ends])[owner] for i in (0, 1))
-    if not ((least <= low) & (low <= high) & (high <= most)).all():
-        raise _damaged(where, "a piece lies outside its bin")
-    return NumericBins(column, edges, Pieces(low, high, owner, until, column.per_unit))
+class _DerivedData(Struct, frozen=True, rename={"source": "from"}):
+    column: str
+    source: str
+    keys: list[str]
+    values: list[str | _Number | None]
 
 
-def _category(fields: Mapping[str, Any], column: Category, where: str) -> CategoryBins:
-    groups = tuple(tuple(_texts({"group": group}, "group", where)) for group in _list(fields, "groups", where))
-    if not all(groups) or sorted(c for group in groups for c in group) != sorted(column.categories):
-        raise _damaged(where, "`groups` are not the column's categories")
-    owner, until = _shares(fields, len(groups), where)
-    places = _ints(fields, "places", where, len(owner), below=len(column.categories))
-    home = {category: i for i, group in enumerate(groups) for category in group}
-    if [home[column.categories[place]] for place in places.tolist()] != owner.tolist():
-        raise _damaged(where, "a member lies outside its bin")
-    return CategoryBins(column, groups, Members(places, owner, until))
+class _CodecData(Struct, frozen=True):
+    schema: dict[str, Any]
+    names: list[str]
+    columns: list[dict[str, Any]]  # `_NumericData` or `_CategoryData`, as the schema says
+    derived: list[_DerivedData]
 
 
-def _shares(fields: Mapping[str, Any], bins: int, where: str) -> tuple[IntArray, Floats]:
-    """The bin of every piece and where its share of the bin ends; every bin has a piece, and its last one ends it."""
-    owner = _ints(fields, "owner", where, None, below=bins)
-    until = _floats(fields, "until", where, len(owner))
-    step = np.diff(owner, prepend=-1)
-    last: Bools = np.diff(owner, append=bins) != 0
-    inside = (owner <= until) & (until <= owner + 1) & (np.diff(until, prepend=0.0) >= 0)
-    if not (len(owner) and owner[-1] == bins - 1 and ((step == 0) | (step == 1)).all() and step[0] == 1):
-        raise _damaged(where, "`owner` does not go through the bins")
-    if not inside.all() or (until[last] != owner[last] + 1).any():
-        raise _damaged(where, "`until` does not divide the bins")
-    return owner, until
+class _NumericData(Struct, frozen=True):
+    column: str
+    edges: list[_Number]
+    low: list[_Number]
+    high: list[_Number]
+    owner: list[_Index]
+    until: list[_Number]
 
 
-def _derived(data: list[Any], schema: Schema) -> tuple[Follows, ...]:
-    found: list[Follows] = []
-    for fields in (_table(each, "a derived column") for each in data):
-        name, source = fields.get("column"), fields.get("from")
-        if (name, source) not in schema.derived:
-            raise _damaged("a derived column", "the schema does not know it")
-        where = f"the derived column `{name}`"
-        keys, values = _texts(fields, "keys", where), _list(fields, "values", where)
-        text = isinstance(schema[str(name)], Category)
-        if len(set(keys)) != len(values) or not all(v is None or _fits(v, text=text) for v in values):
-            raise _damaged(where, "`values` are not values of the column")
-        found.append((str(name), str(source), dict(zip(keys, values, strict=True))))
-    return tuple(found)
+class _CategoryData(Struct, frozen=True):
+    column: str
+    groups: list[list[str]]
+    places: list[_Index]
+    owner: list[_Index]
+    until: list[_Number]
 
 
-# --- plain values
+_Data = TypeVar("_Data")
+
+
+def _converted(data: object, kind: type[_Data], where: str) -> _Data:
+    """The values as `kind`; a `ValueError` naming the path of the first one that is something else."""
+    try:
+        return convert(data, kind)
+    except ValidationError as error:
+        raise _damaged(where, str(error)) from None
 
 
 def _damaged(where: str, what: str) -> ValueError:
     return ValueError(f"{where}: {what}; the codec is damaged")
 
 
-def _table(data: object, where: str) -> Mapping[str, Any]:
-    if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
-        raise _damaged(where, "a table of keys was expected")
-    return data
+def _stored_schema(codec: _CodecData) -> Schema:
+    where = "the schema of the codec"
+    columns = _converted(codec.schema, _SchemaData, where).columns
+    if sorted(codec.names) != sorted(columns):
+        raise _damaged("the codec", "`names` are not the columns of its schema")
+    return schema_from({**codec.schema, "columns": {name: columns[name] for name in codec.names}}, where)
 
 
-def _list(fields: Mapping[str, Any], key: str, where: str) -> list[Any]:
-    found = fields.get(key)
-    if not isinstance(found, list):
-        raise _damaged(where, f"`{key}` is no list")
-    return found
+def _bins(fields: dict[str, Any], column: Modelled) -> ColumnBins:
+    where = f"the bins of `{column.name}`"
+    if fields.get("column") != column.name:
+        raise _damaged(where, "these are the bins of another column")
+    if isinstance(column, Category):
+        return _category(_converted(fields, _CategoryData, where), column, where)
+    return _numeric(_converted(fields, _NumericData, where), column, where)
 
 
-def _texts(fields: Mapping[str, Any], key: str, where: str) -> list[str]:
-    found = _list(fields, key, where)
-    if not all(_fits(each, text=True) for each in found):
-        raise _damaged(where, f"`{key}` is no list of texts")
-    return found
+def _numeric(fields: _NumericData, column: Numeric, where: str) -> NumericBins:
+    edges = tuple(fields.edges)
+    if edges != clean_edges(column, edges[1:]):
+        raise _damaged(where, "`edges` do not rise through the values of the column")
+    owner, until = _shares(fields, len(edges), where)
+    if not len(fields.low) == len(fields.high) == len(owner):
+        raise _damaged(where, "`low` and `high` are not one per piece")
+    low, high = np.array(fields.low, dtype=np.float64), np.array(fields.high, dtype=np.float64)
+    ends = [even_piece(column, *limits) for limits in bin_limits(column, edges)]
+    lowest, highest = (np.concatenate([end[i] for end in ends])[owner] for i in (0, 1))
+    if not ((lowest <= low) & (low <= high) & (high <= highest)).all():
+        raise _damaged(where, "a piece lies outside its bin")
+    return NumericBins(column, edges, Pieces(low, high, owner, until, column.per_unit))
 
 
-def _floats(fields: Mapping[str, Any], key: str, where: str, length: int | None = None) -> Floats:
-    found = _list(fields, key, where)
-    if (length is not None and len(found) != length) or not all(_fits(each, text=False) for each in found):
-        raise _damaged(where, f"`{key}` is no list of numbers, one a piece")
-    return np.array(found, dtype=np.float64)
+def _category(fields: _CategoryData, column: Category, where: str) -> CategoryBins:
+    groups = tuple(map(tuple, fields.groups))
+    if not all(groups) or sorted(c for group in groups for c in group) != sorted(column.categories):
+        raise _damaged(where, "`groups` are not the column's categories")
+    owner, until = _shares(fields, len(groups), where)
+    if len(fields.places) != len(owner) or max(fields.places) >= len(column.categories):
+        raise _damaged(where, "`places` are not positions of categories, one per member")
+    group_of = {category: i for i, group in enumerate(groups) for category in group}
+    if [group_of[column.categories[place]] for place in fields.places] != owner.tolist():
+        raise _damaged(where, "a member lies outside its bin")
+    return CategoryBins(column, groups, Members(np.array(fields.places, dtype=np.int64), owner, until))
 
 
-def _ints(fields: Mapping[str, Any], key: str, where: str, length: int | None, *, below: int) -> IntArray:
-    found = _list(fields, key, where)
-    whole = all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < below for each in found)
-    if (length is not None and len(found) != length) or not whole:
-        raise _damaged(where, f"`{key}` is no list of numbers below {below}, one a piece")
-    return np.array(found, dtype=np.int64)
+def _shares(fields: _NumericData | _CategoryData, bins: int, where: str) -> tuple[IntArray, Floats]:
+    """The bin of every piece and where its share of the bin ends; every bin has a piece, and its last one ends it."""
+    owner, until = np.array(fields.owner, dtype=np.int64), np.array(fields.until, dtype=np.float64)
+    step = np.diff(owner, prepend=-1)
+    if not (len(owner) and owner[-1] == bins - 1 and ((step == 0) | (step == 1)).all() and step[0] == 1):
+        raise _damaged(where, "`owner` does not go through the bins")
+    if len(until) != len(owner):
+        raise _damaged(where, "`until` is not one number per piece")
+    last: Bools = np.diff(owner, append=bins) != 0
+    within = (owner <= until) & (until <= owner + 1) & (np.diff(until, prepend=0.0) >= 0)
+    if not within.all() or (until[last] != owner[last] + 1).any():
+        raise _damaged(where, "`until` does not divide the bins")
+    return owner, until
 
 
-def _fits(value: object, *, text: bool) -> bool:
-    """Whether a value is a text, or else a finite number."""
-    if text:
-        return isinstance(value, str)
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1.7e308
+def _follows(fields: _DerivedData, schema: Schema) -> Follows:
+    """The values of one derived column."""
+    if (fields.column, fields.source) not in schema.derived:
+        raise _damaged("a derived column", "the schema does not know it")
+    kind = str if isinstance(schema[fields.column], Category) else float
+    is_valid = all(value is None or isinstance(value, kind) for value in fields.values)
+    if len(set(fields.keys)) != len(fields.values) or not is_valid:
+        raise _damaged(f"the derived column `{fields.column}`", "`values` are not values of the column")
+    return fields.column, fields.source, dict(zip(fields.keys, fields.values, strict=True))

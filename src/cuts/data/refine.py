@@ -69,8 +69,8 @@ def _finer_numbers(bins: NumericBins, cuts: Iterable[float]) -> tuple[NumericBin
 
 def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Floats) -> tuple[Floats, Floats, Floats]:
     """What of a bin's pieces lies in the finer bin from `first` to `last`; the next one begins with `after`."""
-    mine = bins.inside.owner == coarse
-    low, high, weight = bins.inside.low[mine], bins.inside.high[mine], bins.inside.weights()[mine]
+    mine = bins.contents.owner == coarse
+    low, high, weight = bins.contents.low[mine], bins.contents.high[mine], bins.contents.weights()[mine]
     start = np.maximum(low, first)
     if bins.column.per_unit is None:  # lengths, up to where the next bin begins; a point has none
         length = np.minimum(high, after) - start
@@ -96,7 +96,7 @@ def _finer_categories(bins: CategoryBins, sets: Sequence[frozenset[str]]) -> tup
     if len(groups) == len(bins.groups):
         return None
     weights = dict.fromkeys(range(len(bins.column.categories)), 0.0)
-    weights.update(zip(bins.inside.places.tolist(), bins.inside.weights().tolist(), strict=True))
+    weights.update(zip(bins.contents.places.tolist(), bins.contents.weights().tolist(), strict=True))
     position = {category: i for i, category in enumerate(bins.column.categories)}
     members = [np.array([position[category] for category in group]) for group in groups]
     shares = [np.array([weights[place] for place in places.tolist()]) for places in members]

@@ -26,7 +26,7 @@ from cuts.data.temporal import show_moment
 
 Provenance = Literal["declared", "inferred", "discovered"]  # the last: privately, for a part of the budget
 MAX_CATEGORIES = 64
-RARE = 5
+MIN_COUNT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Schema:
     provenance: Provenance = "declared"
     derived: tuple[tuple[str, str], ...] = ()  # (column, the column it follows from)
     dropped: tuple[str, ...] = ()  # columns of the table that are left out
-    most_categories: int = MAX_CATEGORIES  # bins of a category column; beyond, rarer values share some
-    rare: int = RARE  # how often a category must be seen to be drawn, unless the schema is declared
+    max_categories: int = MAX_CATEGORIES  # bins of a category column; beyond, rarer values share some
+    min_count: int = MIN_COUNT  # how often a category must be seen to be drawn, unless the schema is declared
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -108,10 +108,10 @@ def as_data(schema: Schema) -> dict[str, Any]:
         data["protected"] = list(schema.protected)
     if schema.dropped:
         data["drop"] = list(schema.dropped)
-    if schema.most_categories != MAX_CATEGORIES:
-        data["most_categories"] = schema.most_categories
-    if schema.rare != RARE:
-        data["rare"] = schema.rare
+    if schema.max_categories != MAX_CATEGORIES:
+        data["max_categories"] = schema.max_categories
+    if schema.min_count != MIN_COUNT:
+        data["min_count"] = schema.min_count
     follows = dict(schema.derived)
     data["columns"] = {
         column.name: {
@@ -170,7 +170,7 @@ def _fold(name: str) -> str:
 
 __all__ = [
     "MAX_CATEGORIES",
-    "RARE",
+    "MIN_COUNT",
     "Category",
     "Column",
     "Empty",

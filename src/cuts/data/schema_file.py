@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+import tomli_w
+
 from cuts.data.columns import Binning
 from cuts.data.schema import (
     MAX_CATEGORIES,
-    RARE,
+    MIN_COUNT,
     Category,
     Column,
     Empty,
@@ -27,7 +29,7 @@ from cuts.data.temporal import parse_moment
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 
-_TOP = ("name", "label", "protected", "drop", "most_categories", "rare", "provenance", "columns")
+_TOP = ("name", "label", "protected", "drop", "max_categories", "min_count", "provenance", "columns")
 _MOMENTS = ("date", "time", "timestamp", "duration")
 _KINDS = ("category", "integer", "real", *_MOMENTS, "id", "empty")
 _NUMERIC = ("kind", "range", "bins", "binning", "missing", "derived_from")
@@ -53,20 +55,20 @@ def read_schema(path: Path | str) -> Schema:
 
 
 def render_toml(schema: Schema) -> str:
-    """The schema as TOML, one table a column."""
+    """The schema as TOML, one table per column and every list on one line."""
     data = as_data(schema)
-    lines = [f"{key} = {_toml(value)}" for key, value in data.items() if key != "columns"]
+    lines = [_line(key, value) for key, value in data.items() if key != "columns"]
     for name, column in data["columns"].items():
-        lines += ["", f"[columns.{_key(name)}]", *(f"{key} = {_toml(value)}" for key, value in column.items())]
+        lines += ["", _heading(name), *(_line(key, value) for key, value in column.items())]
     return "\n".join(lines) + "\n"
 
 
 def render_declaration(schema: Schema) -> str:
     """The schema as TOML with names and kinds only; what its owner must fill in is in capitals."""
-    lines = [f"name = {_toml(schema.name)}", 'provenance = "declared"']
-    lines += [] if schema.label is None else [f"label = {_toml(schema.label)}"]
+    lines = [_line("name", schema.name), _line("provenance", "declared")]
+    lines += [] if schema.label is None else [_line("label", schema.label)]
     for name, column in as_data(schema)["columns"].items():
-        lines += ["", f"[columns.{_key(name)}]", f"kind = {_toml(column['kind'])}"]
+        lines += ["", _heading(name), _line("kind", column["kind"])]
         lines += ["range = [LOWEST, HIGHEST]"] if "range" in column else []
         lines += ['categories = ["ALL", "OF", "THEM"]'] if "categories" in column else []
     return "\n".join(lines) + "\n"
@@ -77,7 +79,7 @@ def schema_from(data: object, title: str) -> Schema:
     if not isinstance(data, Mapping):
         raise CutsError([bad_schema(title, "a schema is a table of keys", "name = ..., [columns.age] ...")])
     problems = [
-        bad_schema(title, f"there is no key `{key}` in a schema", did_you_mean(str(key), _TOP))
+        bad_schema(title, f"there is no key `{key}` in a schema", _renamed(key) or did_you_mean(str(key), _TOP))
         for key in data
         if key not in _TOP
     ]
@@ -106,10 +108,12 @@ def schema_from(data: object, title: str) -> Schema:
     dropped = data.get("drop", [])
     if not isinstance(dropped, list) or not all(isinstance(name, str) and name not in known for name in dropped):
         problems.append(bad_schema(title, "`drop` is a list of columns that are not declared", 'drop = ["notes"]'))
-    numbers = {"most_categories": data.get("most_categories", MAX_CATEGORIES), "rare": data.get("rare", RARE)}
-    for key, least in (("most_categories", 16), ("rare", 0)):
-        if not isinstance(numbers[key], int) or isinstance(numbers[key], bool) or numbers[key] < least:
-            problems.append(bad_schema(title, f"`{key}` is a whole number from {least}", f"{key} = {max(least, 64)}"))
+    numbers: dict[str, Any] = {}
+    for key, smallest, default in (("max_categories", 16, MAX_CATEGORIES), ("min_count", 0, MIN_COUNT)):
+        numbers[key] = data.get(key, default)
+        if not isinstance(numbers[key], int) or isinstance(numbers[key], bool) or numbers[key] < smallest:
+            wanted = f"`{key}` must be a whole number, at least {smallest}"
+            problems.append(bad_schema(title, wanted, f"{key} = {default}"))
     if provenance not in get_args(Provenance):
         wanted = "`provenance` is `declared`, `inferred` or `discovered`"
         problems.append(bad_schema(title, wanted, 'provenance = "declared"'))
@@ -135,6 +139,12 @@ def schema_from(data: object, title: str) -> Schema:
         dropped=tuple(dropped),
         **numbers,
     )
+
+
+def _renamed(key: object) -> str | None:
+    """A help for a key of earlier versions."""
+    name = {"most_categories": "max_categories", "rare": "min_count"}.get(str(key))
+    return None if name is None else f"it is now called `{name}`"
 
 
 def bad_schema(title: str, what: str, help: str | None = None) -> Diagnostic:
@@ -244,14 +254,14 @@ def _flag(fields: Mapping[str, Any], key: str) -> bool:
     return value
 
 
-def _key(name: str) -> str:
-    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
-    return name if plain else _toml(name)
+def _heading(name: str) -> str:
+    """The heading of a column's table, its name quoted where TOML needs it."""
+    return tomli_w.dumps({"columns": {name: {}}}).strip()
 
 
-def _toml(value: object) -> str:
+def _line(key: str, value: object) -> str:
+    """One key and its value; the writer would give each item of a list its own line."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return json.dumps(value)
+        items = [_line("item", item).removeprefix("item = ") for item in value]
+        return f"{key} = [{', '.join(items)}]"
+    return tomli_w.dumps({key: value}).rstrip("\n")

@@ -36,12 +36,12 @@ class Slots:
 def number_slots(bins: ColumnBins, *, ordered: bool) -> Slots:
     """The numbers of a column; `ordered` asks for more than moments. A category counts as its position."""
     if isinstance(bins, CategoryBins):
-        inside = bins.inside
-        return _with_missing(bins, inside.owner, inside.weights(), inside.places.astype(np.float64))
+        contents = bins.contents
+        return _with_missing(bins, contents.owner, contents.weights(), contents.places.astype(np.float64))
     lattice = _values(bins)
     if lattice is not None:
         return _with_missing(bins, *lattice)
-    return _with_missing(bins, *(_points(bins.inside) if ordered else _moments(bins.inside)))
+    return _with_missing(bins, *(_points(bins.contents) if ordered else _moments(bins.contents)))
 
 
 def value_slots(bins: ColumnBins) -> Slots:
@@ -64,18 +64,20 @@ def _with_missing(bins: ColumnBins, owner: IntArray, share: Floats, value: Float
 
 def _values(bins: NumericBins) -> tuple[IntArray, Floats, Floats] | None:
     """All values of a column with few of them."""
-    inside = bins.inside
-    points = inside.low == inside.high
-    if inside.per_unit is None and not points.all():
+    contents = bins.contents
+    points = contents.low == contents.high
+    if contents.per_unit is None and not points.all():
         return None
-    counts = (np.ones(len(points)) if inside.per_unit is None else inside.high - inside.low + 1.0).astype(np.int64)
+    counts = (np.ones(len(points)) if contents.per_unit is None else contents.high - contents.low + 1.0).astype(
+        np.int64
+    )
     if counts.sum() > MAX_VALUES:
         return None
     piece = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
-    unit = 1.0 if inside.per_unit is None else float(inside.per_unit)
-    share = (inside.weights() / counts)[piece]
-    return _merged(inside.owner[piece], share, (inside.low[piece] + step) / unit)
+    unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
+    share = (contents.weights() / counts)[piece]
+    return _merged(contents.owner[piece], share, (contents.low[piece] + step) / unit)
 
 
 def _merged(owner: IntArray, share: Floats, value: Floats) -> tuple[IntArray, Floats, Floats]:
@@ -85,30 +87,32 @@ def _merged(owner: IntArray, share: Floats, value: Floats) -> tuple[IntArray, Fl
     return keys[0].astype(np.int64), total, keys[1]
 
 
-def _points(inside: Pieces) -> tuple[IntArray, Floats, Floats]:
+def _points(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
     """A few evenly spaced points of every stretch."""
-    unit = 1.0 if inside.per_unit is None else float(inside.per_unit)
-    counts = np.where(inside.low == inside.high, 1, POINTS)
+    unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
+    counts = np.where(contents.low == contents.high, 1, POINTS)
     piece = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = inside.low[piece] + (step + 0.5) / counts[piece] * (inside.high - inside.low)[piece]
-    return inside.owner[piece], (inside.weights() / counts)[piece], at / unit
+    at = contents.low[piece] + (step + 0.5) / counts[piece] * (contents.high - contents.low)[piece]
+    return contents.owner[piece], (contents.weights() / counts)[piece], at / unit
 
 
-def _moments(inside: Pieces) -> tuple[IntArray, Floats, Floats]:
+def _moments(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
     """Two numbers a bin with the first three moments of its values, or one where all are equal."""
-    unit = 1.0 if inside.per_unit is None else float(inside.per_unit)
-    bins = int(inside.owner[-1]) + 1
-    weight = inside.weights()
+    unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
+    bins = int(contents.owner[-1]) + 1
+    weight = contents.weights()
 
     def total(x: Floats) -> Floats:
-        return np.bincount(inside.owner, weight * x, minlength=bins).astype(np.float64)
+        return np.bincount(contents.owner, weight * x, minlength=bins).astype(np.float64)
 
-    middle = (inside.low + inside.high) / 2 / unit
-    width = (inside.high - inside.low) / unit
-    even = width**2 / 12 if inside.per_unit is None else ((inside.high - inside.low + 1.0) ** 2 - 1.0) / 12 / unit**2
+    middle = (contents.low + contents.high) / 2 / unit
+    width = (contents.high - contents.low) / unit
+    even = (
+        width**2 / 12 if contents.per_unit is None else ((contents.high - contents.low + 1.0) ** 2 - 1.0) / 12 / unit**2
+    )
     mean = total(middle)
-    apart = middle - mean[inside.owner]
+    apart = middle - mean[contents.owner]
     variance, third = total(apart**2 + even), total(apart**3 + 3 * apart * even)
     spread = np.sqrt(variance)
     flat = spread <= 1e-12 * (1.0 + np.abs(mean))

@@ -35,7 +35,7 @@ class ColumnFacts:
 
 def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[ColumnFacts, ...]:
     """The facts of every column of a schema, from the rows of a table."""
-    limits = limits or Limits(schema.most_categories, schema.rare)
+    limits = limits or Limits(schema.max_categories, schema.min_count)
     codec = fit_codec(table, schema, limits=limits)
     typed = conform(table, schema)
     sizes = {bins.column.name: bins for bins in codec.columns}
@@ -153,9 +153,9 @@ def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: 
     if shared:
         notes.append(f"{counted(shared, 'rarer value')} grouped")
     counts = category_counts(typed, column)
-    rare = [c for c, n in counts.items() if n < limits.rare]
+    rare = [c for c, n in counts.items() if n < limits.min_count]
     if rare and not declared:
-        few = f"seen fewer than {limits.rare} times"
+        few = f"seen fewer than {limits.min_count} times"
         every = len(rare) == len(counts)
         notes.append(
             f"every value is {few}, so all are drawn" if every else f"not drawn, {few}: {listed(rare, most=3)}"

@@ -95,7 +95,7 @@ def _stir(atoms: Atoms, codes: list[IntArray], values: list[Floats], rng: np.ran
         for place, bins in enumerate(atoms.columns):
             known = ~np.isnan(values[place])
             fresh = values[place].copy()
-            fresh[known] = bins.inside.draw(codes[place][known], rng)
+            fresh[known] = bins.contents.draw(codes[place][known], rng)
             trial = [*values[:place], fresh, *values[place + 1 :]]
             same = np.all([np.equal(a, b) for a, b in zip(_form_bins(atoms, trial), held, strict=True)], axis=0)
             values[place] = np.where(same, fresh, values[place])
@@ -128,7 +128,7 @@ def _atoms(
 def _stand_ins(bins: NumericBins, count: int, rng: np.random.Generator) -> tuple[IntArray, Floats, Floats]:
     """For each bin some values of it, the share of the bin each stands for; a missing one stands for itself."""
     known = len(bins.edges)
-    drawn = bins.inside.draw(np.repeat(np.arange(known), count), rng).reshape(known, count)
+    drawn = bins.contents.draw(np.repeat(np.arange(known), count), rng).reshape(known, count)
     codes, values, shares = [], [], []
     for code, some in enumerate(drawn):
         distinct, times = np.unique(some, return_counts=True)

@@ -1,4 +1,4 @@
-"""Frames in, the same kind of frame out: `take` gives a table and how the frame looked, `give` turns a table back.
+"""Frames in, the same kind of frame out: `from_native` reads a frame and its form, `to_native` writes a table in it.
 
 pandas (numpy, nullable, Arrow and categorical dtypes, objects of one plain kind), polars (eager and lazy) and Arrow
 (tables, batches, readers, datasets) are known. The index of a pandas frame is not data: a fresh one comes back under
@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import pyarrow as pa
 from narwhals.stable.v2 import dependencies
 
-from cuts.data.exchange.pandas_columns import PandasDtype, give_column, take_column
+from cuts.data.exchange.pandas_columns import PandasDtype, from_pandas_column, to_pandas_column
 from cuts.data.exchange.readable import check_names, check_rows, check_type, not_plain
 from cuts.data.exchange.recast import dictionaries_of, plain_values, recast, recast_column
 from cuts.data.table import Table
@@ -34,62 +34,62 @@ class FrameForm:
     schema: pa.Schema
     dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)  # the categories of dictionary columns
     dtypes: tuple[Any, ...] = ()  # polars: one dtype a column
-    looks: tuple[PandasDtype, ...] = ()  # pandas: dtype, categories and sign for missing, one a column
+    pandas_dtypes: tuple[PandasDtype, ...] = ()  # pandas: dtype, categories and sign for missing, one a column
     header: Any = None  # pandas: the index of the columns
     index_name: Any = None  # pandas: the name of the index of the rows
 
 
-def take(frame: Any) -> tuple[Table, FrameForm]:
+def from_native(frame: Any) -> tuple[Table, FrameForm]:
     """The table a frame holds, and how the frame looked.
 
     A lazy frame, a reader and a dataset are read to their end. Raises `CutsError` naming the column that cannot be
     read, `TypeError` for what is no frame.
 
-    >>> table, form = take(pa.table({"age": pa.array([30, 40], pa.int8())}))
-    >>> give(table, form).schema.types
+    >>> table, form = from_native(pa.table({"age": pa.array([30, 40], pa.int8())}))
+    >>> to_native(table, form).schema.types
     [DataType(int8)]
     """
     if isinstance(frame, Table):
-        return take(frame.arrow)
+        return from_native(frame.arrow)
     if dependencies.is_pandas_dataframe(frame):
-        return _take_pandas(frame)
+        return _from_pandas(frame)
     if dependencies.is_polars_lazyframe(frame):
-        return _take_polars(frame.collect(), "polars-lazy")
+        return _from_polars(frame.collect(), "polars-lazy")
     if dependencies.is_polars_dataframe(frame):
-        return _take_polars(frame, "polars")
-    return _take_arrow(_arrow_table(frame))
+        return _from_polars(frame, "polars")
+    return _from_arrow(_arrow_table(frame))
 
 
-def give(table: Table, form: FrameForm) -> Any:
+def to_native(table: Table, form: FrameForm) -> Any:
     """The table as the kind of frame `form` tells of: same library, names, order and dtypes, any number of rows.
 
     Columns may be of the canonical types `recast.py` lists. Arrow batches, readers and datasets come back as one
     `pyarrow.Table`.
 
-    >>> _, form = take(pa.table({"paid": [True, False]}))
-    >>> give(Table(pa.table({"paid": ["false", None, "true"]})), form).column("paid").to_pylist()
+    >>> _, form = from_native(pa.table({"paid": [True, False]}))
+    >>> to_native(Table(pa.table({"paid": ["false", None, "true"]})), form).column("paid").to_pylist()
     [False, None, True]
     """
     match form.library:
         case "arrow":
             return recast(table.arrow, form.schema, form.dictionaries)
         case "pandas":
-            return _give_pandas(table, form)
+            return _to_pandas(table, form)
         case "polars":
-            return _give_polars(table, form)
+            return _to_polars(table, form)
         case "polars-lazy":
-            return _give_polars(table, form).lazy()
+            return _to_polars(table, form).lazy()
 
 
 def form_like(frame: Any, table: Table) -> FrameForm:
-    """How a table looks as a frame of another one's library; nothing else of that frame is looked at."""
+    """How a table pandas_dtypes as a frame of another one's library; nothing else of that frame is looked at."""
     if dependencies.is_pandas_dataframe(frame):
-        return take(table.arrow.to_pandas())[1]
+        return from_native(table.arrow.to_pandas())[1]
     polars = dependencies.is_polars_dataframe(frame), dependencies.is_polars_lazyframe(frame)
     if not any(polars):
-        return take(table.arrow)[1]
+        return from_native(table.arrow)[1]
     made = import_module("polars").from_arrow(table.arrow)
-    return take(made.lazy() if polars[1] else made)[1]
+    return from_native(made.lazy() if polars[1] else made)[1]
 
 
 # --- Arrow
@@ -112,7 +112,7 @@ def _arrow_table(frame: Any) -> pa.Table:
     raise TypeError(f"{type(frame).__name__} is no frame: give a pandas, polars or Arrow table, or the path of a file")
 
 
-def _take_arrow(arrow: pa.Table) -> tuple[Table, FrameForm]:
+def _from_arrow(arrow: pa.Table) -> tuple[Table, FrameForm]:
     check_names(arrow.column_names, _WHERE)
     check_rows(arrow.num_rows, _WHERE)
     for column in arrow.schema:
@@ -123,36 +123,38 @@ def _take_arrow(arrow: pa.Table) -> tuple[Table, FrameForm]:
 # --- pandas
 
 
-def _take_pandas(frame: Any) -> tuple[Table, FrameForm]:
+def _from_pandas(frame: Any) -> tuple[Table, FrameForm]:
     names = frame.columns.tolist()
     check_names(names, _WHERE)
     check_rows(len(frame), _WHERE)
-    taken = [take_column(frame[name], name) for name in names]
-    arrow = pa.Table.from_arrays([array for array, _ in taken], names=names)
-    looks = tuple(look for _, look in taken)
-    form = FrameForm("pandas", arrow.schema, looks=looks, header=frame.columns, index_name=frame.index.name)
+    converted = [from_pandas_column(frame[name], name) for name in names]
+    arrow = pa.Table.from_arrays([array for array, _ in converted], names=names)
+    pandas_dtypes = tuple(pandas_dtype for _, pandas_dtype in converted)
+    form = FrameForm(
+        "pandas", arrow.schema, pandas_dtypes=pandas_dtypes, header=frame.columns, index_name=frame.index.name
+    )
     return Table(arrow), form
 
 
-def _give_pandas(table: Table, form: FrameForm) -> Any:
+def _to_pandas(table: Table, form: FrameForm) -> Any:
     pandas = import_module("pandas")
     columns = {
-        place: give_column(_typed(table, column, look), look)
-        for place, (column, look) in enumerate(zip(form.schema, form.looks, strict=True))
+        place: to_pandas_column(_typed(table, column, pandas_dtype), pandas_dtype)
+        for place, (column, pandas_dtype) in enumerate(zip(form.schema, form.pandas_dtypes, strict=True))
     }
     frame = pandas.DataFrame(columns, index=pandas.RangeIndex(table.rows, name=form.index_name))
     frame.columns = form.header
     return frame
 
 
-def _typed(table: Table, column: pa.Field, look: PandasDtype) -> pa.ChunkedArray:
-    return recast_column(table.column(column.name), column.type, look.labels)
+def _typed(table: Table, column: pa.Field, pandas_dtype: PandasDtype) -> pa.ChunkedArray:
+    return recast_column(table.column(column.name), column.type, pandas_dtype.labels)
 
 
 # --- polars
 
 
-def _take_polars(frame: Any, library: Library) -> tuple[Table, FrameForm]:
+def _from_polars(frame: Any, library: Library) -> tuple[Table, FrameForm]:
     check_names(frame.columns, _WHERE)
     check_rows(frame.height, _WHERE)
     for name, dtype in nw.from_native(frame).schema.items():
@@ -170,7 +172,7 @@ def _polars_column(series: Any) -> pa.Array:
         raise not_plain(series.name, f"is of dtype {series.dtype}, which Arrow does not have", _WHERE) from None
 
 
-def _give_polars(table: Table, form: FrameForm) -> Any:
+def _to_polars(table: Table, form: FrameForm) -> Any:
     polars = import_module("polars")
     arrow = recast(table.arrow, form.schema, form.dictionaries)
     plain = [plain_values(column) for column in arrow.columns]  # polars makes its own categories, by its dtypes

@@ -42,8 +42,8 @@ class PandasDtype:
     absent: Any = None  # of an object column: None, nan, NA or NaT
 
 
-def take_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
-    """The column as Arrow holds it, and its look; `CutsError` if it holds no plain values."""
+def from_pandas_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
+    """The column as Arrow holds it, and its dtype; `CutsError` if it holds no plain values."""
     pandas = import_module("pandas")
     if isinstance(series.dtype, pandas.CategoricalDtype):
         labels = _labels(series.cat.categories, name)
@@ -55,23 +55,23 @@ def take_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
     return array, PandasDtype(series.dtype, None, absent)
 
 
-def give_column(values: pa.ChunkedArray, look: PandasDtype) -> Any:
+def to_pandas_column(values: pa.ChunkedArray, dtype: PandasDtype) -> Any:
     """The values, already of the Arrow type they had, as what a pandas frame takes without changing it."""
-    if look.labels is not None:
-        codes = pc.index_in(recast_column(values, look.labels.type), value_set=look.labels).fill_null(-1)
-        return import_module("pandas").Categorical.from_codes(np.asarray(codes), dtype=look.dtype)
-    if look.dtype == object:
-        objects = [look.absent if value is None else value for value in values.to_pylist()]
+    if dtype.labels is not None:
+        codes = pc.index_in(recast_column(values, dtype.labels.type), value_set=dtype.labels).fill_null(-1)
+        return import_module("pandas").Categorical.from_codes(np.asarray(codes), dtype=dtype.dtype)
+    if dtype.dtype == object:
+        objects = [dtype.absent if value is None else value for value in values.to_pylist()]
         return import_module("pandas").Series(objects, dtype=object)  # an array would be taken for texts
-    if hasattr(look.dtype, "__from_arrow__"):
-        return look.dtype.__from_arrow__(values)
-    return np.array(values.to_numpy(), dtype=look.dtype)  # a copy: Arrow's own memory is read-only
+    if hasattr(dtype.dtype, "__from_arrow__"):
+        return dtype.dtype.__from_arrow__(values)
+    return np.array(values.to_numpy(), dtype=dtype.dtype)  # a copy: Arrow's own memory is read-only
 
 
 def _labels(categories: Any, name: str) -> pa.Array:
     """The categories as Arrow values, or as texts where Arrow has none such: the intervals of `pandas.cut`."""
     try:
-        return take_column(categories.to_series(), name)[0]
+        return from_pandas_column(categories.to_series(), name)[0]
     except CutsError:
         texts = [str(category) for category in categories]
         if len(set(texts)) < len(texts):

@@ -7,7 +7,7 @@ from typing import Any
 
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import load
-from cuts.data.exchange.frames import take
+from cuts.data.exchange.frames import from_native
 from cuts.data.table import Table
 
 
@@ -28,4 +28,4 @@ def from_frame(frame: Any) -> Table:
     >>> from_frame(pa.table({"age": [30, 40]})).rows
     2
     """
-    return frame if isinstance(frame, Table) else take(frame)[0]
+    return frame if isinstance(frame, Table) else from_native(frame)[0]
