@@ -14,7 +14,7 @@ from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import holds, verify
 from cuts.cli import options
 from cuts.cli.fitting import Asked, Dialect, Release, check_apart, check_places, fit_asked
-from cuts.cli.made import Made, as_data, as_text, fit_facts, summary, write_report
+from cuts.cli.run_result import RunReport, as_data, as_text, fit_facts, run_summary, summary, write_report
 from cuts.cli.shared import print_json, say, stoppable, values
 from cuts.config import Config, read_config
 from cuts.data.exchange.files import save_blocks
@@ -118,7 +118,7 @@ def run(
             model={goal.number: goal.after for goal in model.facts.goals},
             panel=CLASSIFIERS[:1] if preview else CLASSIFIERS,
         )
-    made = Made(str(target), written, model, outcome, chosen[0] if chosen else None)
+    made = RunReport(str(target), written, model, outcome, chosen[0] if chosen else None)
     if report is not None:
         write_report(report, made)
         if not quiet:
@@ -129,7 +129,7 @@ def run(
         print(as_text(made), end="")
         if written > sum(block.num_rows for block in kept):
             print(f"verdicts are of the first {counted(sum(b.num_rows for b in kept), 'row')}")
-        print(f"{target}: {counted(written, 'row')}, {summary(model)}")
+        print(run_summary(made))
     raise typer.Exit(0 if holds(outcome) else 1)
 
 
@@ -183,7 +183,7 @@ def fit(
     if format is options.Format.json:
         print_json({"output": str(output), **fit_facts(model)})
     else:
-        print(f"{output}: {summary(model)}")
+        print(f"{summary(model)}; written to {output}")
 
 
 @app.command()
