@@ -149,7 +149,7 @@ def test_no_number_of_real_rows_is_told_or_written(folder: Path) -> None:
 def test_progress_is_told_in_stages_and_shares_never_in_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cuts.cli import progress
 
-    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)  # everything there is to tell
+    monkeypatch.setattr(progress, "LINE_INTERVAL", 0.0)  # everything there is to tell
     output, code = fit(folder)
     assert code == 0, output
     lines = output.splitlines()

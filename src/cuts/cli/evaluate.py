@@ -1,9 +1,8 @@
-"""The command that judges a synthetic table: evaluate."""
+"""The command that evaluates a synthetic table against real rows."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,78 +10,123 @@ import typer
 
 from cuts import datasets
 from cuts.assess import render_quality
+from cuts.assess.features import Features
+from cuts.assess.grid import Bins
 from cuts.assess.request import PARTS, Part, unknown_column
-from cuts.cli.options import DelimiterOption, EncodingOption, Format, FormatOption, QuoteOption, SchemaOption
+from cuts.cli.options import (
+    DelimiterOption,
+    DropOption,
+    EncodingOption,
+    FormatOption,
+    ProtectedOption,
+    QuietOption,
+    QuoteOption,
+    SchemaOption,
+)
 from cuts.cli.shared import print_json, say
-from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.flow import inputs, judge
 from cuts.text.diagnostic import CutsError
-
-
-class Bins(StrEnum):
-    """How numbers are cut to compare marginals."""
-
-    uniform = "uniform"
-    quantile = "quantile"
-
-
-class Features(StrEnum):
-    """How learners see numbers."""
-
-    raw = "raw"
-    bins = "bins"
-
 
 app = typer.Typer()
 
 
 @app.command()
 def evaluate(
-    synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="The table to judge: a file.")],
-    train: Annotated[str, typer.Option("--train", help="The real rows it was made from: a file, or `adult:train`.")],
-    test: Annotated[str, typer.Option("--test", help="Real rows nobody trained on: a file, or `adult:test`.")],
-    target: Annotated[str | None, typer.Option("--target", help="The column to predict.")] = None,
-    protected: Annotated[list[str] | None, typer.Option("--protected", help="A column to be fair to.")] = None,
-    desired: Annotated[str | None, typer.Option("--desired", help="The outcome groups should get alike.")] = None,
+    synthetic: Annotated[
+        str, typer.Argument(metavar="SYNTHETIC", help="Synthetic table to evaluate: a file.", show_default=False)
+    ],
+    train: Annotated[
+        str,
+        typer.Option(
+            "--train",
+            metavar="TABLE",
+            help="Real rows it was generated from: a file, or an embedded table such as `adult:train`.",
+            show_default=False,
+        ),
+    ],
+    test: Annotated[
+        str,
+        typer.Option(
+            "--test",
+            metavar="TABLE",
+            help="Real rows that were held out: a file, or an embedded table such as `adult:test`.",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target", metavar="COLUMN", help="Column to predict. Default: the schema's label.", show_default=False
+        ),
+    ] = None,
+    protected: ProtectedOption = None,
+    desired: Annotated[
+        str | None,
+        typer.Option(
+            "--desired",
+            metavar="VALUE",
+            help="Favourable outcome of the target, for fairness measures.",
+            show_default=False,
+        ),
+    ] = None,
     schema: SchemaOption = None,
-    drop: Annotated[list[str] | None, typer.Option("--drop", help="A column to leave out.")] = None,
-    id_: Annotated[list[str] | None, typer.Option("--id", help="A column that is unique per row.")] = None,
-    parts: Annotated[str | None, typer.Option("--parts", help=f"Some of {','.join(PARTS)}.")] = None,
-    features: Annotated[Features, typer.Option("--features", help="How learners see numbers.")] = Features.raw,
-    bins: Annotated[Bins, typer.Option("--bins", help="How numbers are cut for marginals.")] = Bins.uniform,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the rows drawn to compare.")] = 0,
+    drop: DropOption = None,
+    id_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id", metavar="COLUMN", help="Identifier, unique per row: left out. Repeatable.", show_default=False
+        ),
+    ] = None,
+    parts: Annotated[
+        str | None,
+        typer.Option(
+            "--parts",
+            metavar="A,B",
+            help=f"Parts to evaluate, from {', '.join(PARTS)}. Default: all that apply.",
+            show_default=False,
+        ),
+    ] = None,
+    features: Annotated[
+        Features, typer.Option("--features", help="Numbers as classifiers see them: as they are, or in 32 bins.")
+    ] = "raw",
+    bins: Annotated[
+        Bins, typer.Option("--bins", help="Bins of numbers for marginals: of equal width, or of equal frequency.")
+    ] = "uniform",
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed of the rows compared.")] = 0,
     delimiter: DelimiterOption = None,
     quote: QuoteOption = None,
     encoding: EncodingOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing while at work.")] = False,
-    format: FormatOption = Format.text,
+    quiet: QuietOption = False,
+    format: FormatOption = "text",
 ) -> None:
-    """Judge a synthetic table against real rows: distance, use, fairness, leakage.
+    """Evaluate a synthetic table against real rows: marginals, classifiers, fairness, leakage.
 
     Example: cuts evaluate synthetic.csv --train adult:train --test adult:test
     """
     chosen = _parts(parts)
-    ours, real, unseen = (
-        inputs.open_table(where, csv=CsvOptions(delimiter, quote, encoding)) for where in (synthetic, train, test)
+    generated, real, held_out = (
+        inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
+        for table in (synthetic, train, test)
     )
     quality = judge.evaluate(
-        ours,
+        generated,
         real,
-        unseen,
+        held_out,
         _schema(schema, train, real, target, drop or [], id_ or []),
         target=target,
         protected=protected or None,
         desired=desired,
         parts=chosen,
-        features=features.value,
-        bins=bins.value,
+        features=features,
+        bins=bins,
         seed=seed,
         say=(lambda _: None) if quiet else say,
     )
-    if format is Format.json:
+    if format == "json":
         print_json(render_quality.as_data(quality))
     else:
         print(render_quality.as_text(quality))
@@ -94,18 +138,20 @@ def _parts(given: str | None) -> tuple[Part, ...] | None:
     words = [word.strip() for word in given.split(",")]
     for word in words:
         if word not in PARTS:
-            raise typer.BadParameter(f"there is no part '{word}'; there are {', '.join(PARTS)}", param_hint="'--parts'")
+            raise typer.BadParameter(
+                f"there is no part '{word}'; choose from {', '.join(PARTS)}", param_hint="'--parts'"
+            )
     return tuple(part for part in PARTS if part in words)
 
 
-def _schema(path: Path | None, where: str, train: Table, target: str | None, drop: list[str], ids: list[str]) -> Schema:
-    """The schema given, that of the embedded table, or the one the train rows follow."""
-    embedded = datasets.find(where.partition(":")[0])
+def _schema(path: Path | None, name: str, train: Table, target: str | None, drop: list[str], ids: list[str]) -> Schema:
+    """The schema that was given, the one of the embedded table, or one inferred from the train rows."""
+    embedded = datasets.find(name.partition(":")[0])
     if path is not None:
         return _without(read_schema(path), {*drop, *ids})
-    if embedded is not None and not Path(where).exists():
+    if embedded is not None and not Path(name).exists():
         return _without(datasets.load_schema(embedded), {*drop, *ids})
-    return inputs.infer_for_target(train, Path(where).name.split(".")[0], target, drop=drop, ids=ids)
+    return inputs.infer_for_target(train, Path(name).name.split(".")[0], target, drop=drop, ids=ids)
 
 
 def _without(schema: Schema, names: set[str]) -> Schema:

@@ -9,7 +9,6 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions
-from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import find_source, read_program
 from cuts.text.diagnostic import usage_error
@@ -35,12 +34,11 @@ def make_request(
 
     program = read_program(path)
     _check_release(release, fit.from_transcript, is_private=private_command(program) is not None)
-    csv = CsvOptions(fit.delimiter, fit.quote, fit.encoding)
     if fit.from_transcript is not None:
         check_no_rows(fit.data, fit.schema, fit.label)
         check_apart(written, (path, fit.from_transcript))
     else:
-        check_apart(written, (path, fit.schema, *find_source(program, fit.data, csv).paths))
+        check_apart(written, (path, fit.schema, *find_source(program, fit.data, fit.csv).paths))
     folder = next(file for file in written if file is not None).parent
     keep_at = folder / f"{path.stem}_transcript.json"
     return make_request(
@@ -52,7 +50,7 @@ def make_request(
         seed=fit.seed,
         config=machine.override(fit.settings),
         values=fit.values,
-        csv=csv,
+        csv=fit.csv,
         privacy=PrivacyOptions(release.ledger, release.data_id, release.max_epsilon, keep_at),
         transcript=fit.from_transcript,
     )

@@ -1,4 +1,4 @@
-"""The commands about privacy that was spent: ledger show, list and transcript."""
+"""The commands about the privacy budget that was spent: ledger show, list and transcript."""
 
 from __future__ import annotations
 
@@ -22,62 +22,64 @@ from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.text.files import write_text
 
-app = typer.Typer(help="What was spent on privacy.", no_args_is_help=True)
+app = typer.Typer(help="Show the privacy budget that was spent.", no_args_is_help=True)
 
 ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A private .synth file, or a transcript.", show_default=False)
+    Path, typer.Argument(metavar="MODEL", help="Private model, a .synth file, or a transcript.", show_default=False)
 ]
 
 
 @app.command()
-def show(model: ModelArgument, format: options.FormatOption = options.Format.text) -> None:
-    """Print every private read behind a model, its cost, and what is promised.
+def show(model: ModelArgument, format: options.FormatOption = "text") -> None:
+    """Print every private query behind a model, its cost, and the privacy guarantee.
 
     Example: cuts ledger show private.synth
     """
     transcript = read_transcript(model)
-    if format is options.Format.json:
+    if format == "json":
         print_json(_as_data(transcript))
     else:
         print(_as_text(transcript))
 
 
 @app.command("list")
-def list_(ledger: options.LedgerOption = None, format: options.FormatOption = options.Format.text) -> None:
-    """Print what was spent on each data set, all its releases together.
+def list_(ledger: options.LedgerOption = None, format: options.FormatOption = "text") -> None:
+    """Print the privacy budget spent on each data set, over all its releases.
 
     Example: cuts ledger list
     """
-    book = default_ledger_file() if ledger is None else LedgerFile(ledger)
-    spent = [each for each in book.spent() if each.releases]
-    if format is options.Format.json:
-        told = [
-            {"data": s.data, "releases": s.releases, "rho": str(s.rho), "epsilon": s.epsilon, "delta": s.delta}
-            for s in spent
+    file = default_ledger_file() if ledger is None else LedgerFile(ledger)
+    totals = [total for total in file.spent() if total.releases]
+    if format == "json":
+        data = [
+            {"data": t.data, "releases": t.releases, "rho": str(t.rho), "epsilon": t.epsilon, "delta": t.delta}
+            for t in totals
         ]
-        print_json({"ledger": str(book.path), "data": told})
+        print_json({"ledger": str(file.path), "data": data})
         return
-    if not spent:
-        print(f"{book.path}: no release yet")
+    if not totals:
+        print(f"{file.path}: no releases yet")
         return
-    cells = [[s.data, str(s.releases), _rho(s.rho), f"{s.epsilon:.4g}", f"{s.delta:.4g}"] for s in spent]
-    print(align(["data", "releases", "rho", "epsilon", "at delta"], cells, right=range(1, 5)))
+    cells = [[t.data, str(t.releases), _rho(t.rho), f"{t.epsilon:.4g}", f"{t.delta:.4g}"] for t in totals]
+    print(align(["data set", "releases", "rho (zCDP)", "epsilon", "at delta"], cells, right=range(1, 5)))
 
 
 @app.command()
 def transcript(
     model: ModelArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The transcript to write, .json.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Transcript to write, .json.", show_default=False)
+    ],
 ) -> None:
-    """Write all that a private model was made from to a file: noisy tables, no rows.
+    """Write the release behind a private model to a file: noisy tables, no rows.
 
     Example: cuts ledger transcript private.synth -o transcript.json
     """
     check_places(output)
     check_apart([output], [model])
-    found = read_transcript(model)
-    write_text(output, render(found))
-    print(f"{output}: {counted(len(found.measurements), 'noisy table')}")
+    release = read_transcript(model)
+    write_text(output, render(release))
+    print(f"{counted(len(release.measurements), 'noisy table')} written to {output}")
 
 
 def _as_data(transcript: Transcript) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def _as_data(transcript: Transcript) -> dict[str, Any]:
         **ledger_data(ledger),
         "unit": ledger.terms.unit,
         "spent": {"rho": str(ledger.spent), "epsilon": ledger.epsilon_spent, "delta": ledger.terms.delta},
-        "all_releases": _together(ledger),
+        "all_releases": _total(ledger),
         "schema": {"sha256": fingerprint(schema), "provenance": schema.provenance},
         "rows": transcript.rows,
     }
@@ -97,31 +99,33 @@ def _as_data(transcript: Transcript) -> dict[str, Any]:
 def _as_text(transcript: Transcript) -> str:
     ledger, terms = transcript.ledger, transcript.ledger.terms
     schema = transcript.codec.schema
-    after = Fraction(0)
+    running = Fraction(0)
     cells = []
     for number, event in enumerate(ledger.events, start=1):
-        after += event.cost
-        cells.append([str(number), event.kind, _what(event), f"{event.scale:.5g}", _rho(event.cost), _rho(after)])
-    together = _together(ledger)
+        running += event.cost
+        cells.append([str(number), event.kind, _columns(event), f"{event.scale:.5g}", _rho(event.cost), _rho(running)])
+    total = _total(ledger)
     facts = [
-        ["promised", f"epsilon {terms.epsilon:g}, delta {terms.delta:g}"],
+        ["guarantee", f"epsilon {terms.epsilon:g}, delta {terms.delta:g}"],
         ["spent", f"rho {_rho(ledger.spent)} of {_rho(ledger.rho)}, epsilon {ledger.epsilon_spent:.6g}"],
-        ["unit", terms.unit],
-        ["relation", terms.relation],
+        ["privacy unit", terms.unit],
+        ["neighbours", terms.relation],
         ["schema", f"{schema.provenance}, sha256 {fingerprint(schema)[:16]}"],
         ["rows", f"about {transcript.rows:,}"],
-        ["data", f"{ledger.history.data or 'unnamed'}, its release {ledger.history.releases + 1}"],
-        ["all releases", f"epsilon {together['epsilon']:.4g}, delta {together['delta']:.4g}"],
+        ["data set", f"{ledger.history.data or 'unnamed'}, release {ledger.history.releases + 1}"],
+        ["all releases", f"epsilon {total['epsilon']:.4g}, delta {total['delta']:.4g}"],
     ]
-    reads = align(["read", "kind", "columns", "noise", "rho", "rho so far"], cells, right=[0, 3, 4, 5])
-    return f"{reads}\n\n{align(['', ''], facts).lstrip()}\n\n{promise(transcript)}"
+    queries = align(["query", "kind", "columns", "noise scale", "rho", "rho in total"], cells, right=[0, 3, 4, 5])
+    return f"{queries}\n\n{align(['', ''], facts).lstrip()}\n\n{promise(transcript)}"
 
 
-def _what(event: Event) -> str:
-    return f"one of {event.candidates}" if event.kind == "select" else ", ".join(event.clique)
+def _columns(event: Event) -> str:
+    """The columns of a query; of a selection, how many sets of columns it chose from."""
+    return f"1 of {event.candidates} chosen" if event.kind == "select" else ", ".join(event.clique)
 
 
-def _together(ledger: ReleaseLedger) -> dict[str, Any]:
+def _total(ledger: ReleaseLedger) -> dict[str, Any]:
+    """The budget spent on the data set when this release was finished, earlier releases included."""
     rho = ledger.history.rho + ledger.spent
     return {
         "releases": ledger.history.releases + 1,

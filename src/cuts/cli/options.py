@@ -1,68 +1,269 @@
-"""The arguments and options commands share."""
+"""The arguments and options that several commands share, each written once."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
 import typer
 
+from cuts.cli.shared import values
+from cuts.config import Config, read_config
+from cuts.data.exchange.csv_dialect import CsvOptions
 
-class Format(StrEnum):
-    """How results are printed."""
+OutputFormat = Literal["text", "json"]  # of results
+SchemaFormat = Literal["toml", "json"]
+Split = Literal["train", "test"]  # of an embedded table
 
-    text = "text"
-    json = "json"
-
-
-class SchemaFormat(StrEnum):
-    """How a schema is written."""
-
-    toml = "toml"
-    json = "json"
+PREVIEW_STEPS = 200
 
 
-class Split(StrEnum):
-    """Part of an embedded table."""
+class Format:
+    """The two output formats by name."""
 
-    train = "train"
-    test = "test"
+    text: Final = "text"
+    json: Final = "json"
 
 
-ProgramPath = Annotated[Path, typer.Argument(metavar="PROGRAM", help="A .cuts file.", show_default=False)]
-SchemaOption = Annotated[Path | None, typer.Option("--schema", help="A schema, .toml or .json.", show_default=False)]
+# --- arguments and options
+
+ProgramPath = Annotated[Path, typer.Argument(metavar="PROGRAM", help="Program, a .cuts file.", show_default=False)]
+TableArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="Table: a .csv, .tsv, .parquet, .feather or .jsonl file, or an embedded one such as `adult:test`.",
+        show_default=False,
+    ),
+]
 DataOption = Annotated[
-    str | None, typer.Option("--data", help="The real table: a file, or `adult`.", show_default=False)
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="TABLE",
+        help="Real table: a file, or an embedded one such as `adult`. Default: the one the program names.",
+        show_default=False,
+    ),
+]
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="Schema, .toml or .json. Default: the embedded table's, or inferred from the rows.",
+        show_default=False,
+    ),
+]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        help="Column to predict; overrides the schema's label.",
+        show_default=False,
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Fill the placeholder <NAME>.", show_default=False),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Value for the placeholder <NAME>. Repeatable.", show_default=False
+    ),
 ]
-TableArgument = Annotated[
-    str, typer.Argument(metavar="TABLE", help="A .csv, .parquet, .feather or .jsonl file, or `adult:test`.")
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings of the fit, .toml.", show_default=False)
 ]
-LedgerOption = Annotated[
-    Path | None,
-    typer.Option("--ledger", help="Where releases of private programs are written down.", show_default=False),
+SeedOption = Annotated[
+    int,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        min=0,
+        max=2**63 - 1,
+        help="Random seed: the same seed gives the same rows. Privacy noise is never seeded.",
+    ),
 ]
-DataIdOption = Annotated[
+PreviewOption = Annotated[bool, typer.Option("--preview", help=f"Quick, less exact fit: {PREVIEW_STEPS} steps.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress output and no warnings.")]
+DelimiterOption = Annotated[
     str | None,
-    typer.Option("--data-id", help="Of a private program: the name under which releases add up.", show_default=False),
+    typer.Option("--delimiter", metavar="CHAR", help="CSV delimiter; detected if omitted.", show_default=False),
 ]
-MaxEpsilonOption = Annotated[
-    float | None,
-    typer.Option("--max-epsilon", min=0, help="Of a private program: spend no more on this data.", show_default=False),
+QuoteOption = Annotated[
+    str | None,
+    typer.Option("--quote", metavar="CHAR", help="CSV quote character; detected if omitted.", show_default=False),
+]
+EncodingOption = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="CSV encoding; detected if omitted.", show_default=False),
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", help="Device to fit on: auto, cpu, cuda or mps. Default: auto.", show_default=False),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        metavar="N",
+        min=1,
+        help="CPU threads. Default: one, or all cores for a large table.",
+        show_default=False,
+    ),
 ]
 TranscriptOption = Annotated[
     Path | None,
     typer.Option(
         "--from-transcript",
-        help="A private model or its transcript: work on that, no rows are read.",
+        metavar="FILE",
+        help="Fit an existing private release (a private .synth model, or a transcript): no rows are read.",
         show_default=False,
     ),
 ]
-DelimiterOption = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV file, if it is not found.")]
-QuoteOption = Annotated[str | None, typer.Option("--quote", help="Of a CSV file, if it is not found.")]
-EncodingOption = Annotated[str | None, typer.Option("--encoding", help="Of a CSV file, if it is not found.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print the result.")]
+DataIdOption = Annotated[
+    str | None,
+    typer.Option(
+        "--data-id",
+        metavar="NAME",
+        help="Private programs: name of the data set whose releases add up. Default: the schema's name.",
+        show_default=False,
+    ),
+]
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="Ledger file that records private releases. Default: $CUTS_LEDGER, or one in your home folder.",
+        show_default=False,
+    ),
+]
+MaxEpsilonOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-epsilon",
+        metavar="E",
+        min=0,
+        help="Private programs: maximum total epsilon for this data set, over all its releases.",
+        show_default=False,
+    ),
+]
+RowsOption = Annotated[
+    int | None,
+    typer.Option(
+        "-n", "--rows", metavar="N", min=1, help="Rows to generate. Default: as many as the real table has.",
+        show_default=False,
+    ),
+]  # fmt: skip
+ProtectedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protected", metavar="COLUMN", help="Protected column, such as sex. Repeatable.", show_default=False
+    ),
+]
+DropOption = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="Column to leave out. Repeatable.", show_default=False),
+]
+IdOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Treat this column as an identifier: generate new unique values. Repeatable.",
+        show_default=False,
+    ),
+]
+FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Output format.")]
+
+
+# --- groups of options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitOptions:
+    """What a model is fitted to, and how: the options of `run`, `fit` and `tune`."""
+
+    data: DataOption = None
+    schema: SchemaOption = None
+    label: LabelOption = None
+    set_: SetOption = None
+    config: ConfigOption = None
+    seed: SeedOption = 0
+    preview: PreviewOption = False
+    quiet: QuietOption = False
+    delimiter: DelimiterOption = None
+    quote: QuoteOption = None
+    encoding: EncodingOption = None
+    from_transcript: TranscriptOption = None
+
+    @property
+    def csv(self) -> CsvOptions:
+        """What is stated about CSV files."""
+        return CsvOptions(self.delimiter, self.quote, self.encoding)
+
+    @property
+    def values(self) -> dict[str, str | float]:
+        """The values `--set` gives to placeholders, by name."""
+        return values(self.set_)
+
+    @property
+    def settings(self) -> Config:
+        """The settings of the `--config` file; `--preview` overrides its number of steps."""
+        settings = Config() if self.config is None else read_config(self.config)
+        return replace(settings, steps=PREVIEW_STEPS) if self.preview else settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineOptions:
+    """What the fit runs on: options of `run` and `fit`."""
+
+    device: DeviceOption = None
+    threads: ThreadsOption = None
+
+    def override(self, settings: Config) -> Config:
+        """The settings with the device and the number of threads that were given."""
+        return replace(settings, device=self.device or settings.device, threads=self.threads or settings.threads)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseOptions:
+    """What a private release is charged to: options of `run` and `fit`."""
+
+    data_id: DataIdOption = None
+    ledger: LedgerOption = None
+    max_epsilon: MaxEpsilonOption = None
+
+
+def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with one option per field in place of each parameter whose type is a dataclass.
+
+    Typer reads the options of a command from its signature. `command` itself is called with the dataclass values.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
+
+    @wraps(command)
+    def flat(**options: Any) -> None:
+        for name, group in groups.items():
+            options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
+        command(**options)
+
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        if name in groups:
+            kinds = get_type_hints(groups[name], include_extras=True)
+            parameters += [_option(field, kinds[field.name]) for field in fields(groups[name])]
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name]))
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return flat
+
+
+def _option(field: Field[Any], kind: Any) -> Parameter:
+    default = Parameter.empty if field.default is MISSING else field.default
+    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -1,4 +1,4 @@
-"""The page of every code, as `cuts explain` prints it: the same files as docs/reference/errors."""
+"""The pages that `cuts explain` prints, one per error code: the files of docs/reference/errors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from cuts.text.diagnostic import did_you_mean, usage_error
 
 
 def page(code: str) -> str:
-    """The page of a code, in Markdown."""
-    known = codes()
-    if code not in known:
-        raise usage_error("unknown-code", f"there is no code `{code}`", did_you_mean(code, known))
+    """The page of an error code, in Markdown."""
+    available = codes()
+    if code not in available:
+        raise usage_error(
+            "unknown-code",
+            f"there is no error code `{code}`",
+            did_you_mean(code, available) or "`cuts explain` lists all codes",
+        )
     return (_folder() / f"{code}.md").read_text(encoding="utf-8")
 
 
 def codes() -> tuple[str, ...]:
-    """Every code that has a page."""
+    """All error codes that have a page, sorted."""
     return tuple(sorted(path.stem for path in _folder().glob("*.md") if path.stem != "index"))
 
 
@@ -25,4 +29,4 @@ def _folder() -> Path:
     installed = Path(str(files("cuts"))) / "error_pages"
     if installed.is_dir():
         return installed
-    return Path(__file__).parents[2] / "docs" / "reference" / "errors"  # a checkout
+    return Path(__file__).parents[3] / "docs" / "reference" / "errors"  # a checkout

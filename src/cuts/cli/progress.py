@@ -1,4 +1,4 @@
-"""How long work shows: a bar on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+"""Progress of long work: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from cuts.cli.shared import say
 from cuts.progress import FitStep, Observer, Round
 
-LINE_EVERY = 5.0  # seconds between two lines
+LINE_INTERVAL = 5.0  # seconds between two lines
 
 
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[Observer]:
-    """Who the steps of a fit tell how they go."""
+    """The observer of a fit that shows its progress on stderr."""
     if quiet:
         yield Observer()
     elif sys.stderr.isatty():
@@ -40,29 +40,29 @@ def _bar(bar: Progress) -> Observer:
 
     def stage(text: str) -> None:
         nonlocal task
-        bar.remove_task(task)  # a further one knows nothing of the last one's length
+        bar.remove_task(task)  # its length says nothing about the next stage
         task = bar.add_task(text, total=None, note="")
 
     def counted(rows: int) -> None:
-        bar.update(task, note=f"{rows:,} rows")
+        bar.update(task, note=f"{rows:,} rows counted")
 
     def fitted(progress: FitStep) -> None:
-        note = f"error {progress.error:.4f}"
+        note = f"fit error {progress.error:.4f}"
         bar.update(task, completed=progress.step, total=progress.steps, note=note)
 
     def measured(last: Round) -> None:
-        bar.update(task, completed=last.spent, total=1.0, note=f"round {last.number}")
+        bar.update(task, completed=last.spent, total=1.0, note=f"round {last.number}, privacy budget spent")
 
     return Observer(stage, counted, fitted, measured)
 
 
 def _lines() -> Observer:
     last = monotonic()
-    first: tuple[float, int] | None = None  # when the fit was first heard of, and its step
+    first: tuple[float, int] | None = None  # time and step of the first report of this fit
 
     def is_time() -> bool:
         nonlocal last
-        if monotonic() - last < LINE_EVERY:
+        if monotonic() - last < LINE_INTERVAL:
             return False
         last = monotonic()
         return True
@@ -74,14 +74,14 @@ def _lines() -> Observer:
 
     def counted(rows: int) -> None:
         if is_time():
-            say(f"  {rows:,} rows")
+            say(f"  {rows:,} rows counted")
 
     def fitted(progress: FitStep) -> None:
         nonlocal first
         began, step = first = first or (monotonic(), progress.step)
         if progress.step > step and is_time():
             left = (monotonic() - began) / (progress.step - step) * (progress.steps - progress.step)
-            say(f"  step {progress.step} of {progress.steps}, error {progress.error:.4f}, {left:.0f} s left")
+            say(f"  step {progress.step} of {progress.steps}, fit error {progress.error:.4f}, {left:.0f} s left")
 
     def measured(last: Round) -> None:
         if is_time():

@@ -12,7 +12,7 @@ from cuts.cli import options
 from cuts.cli.fitting import check_apart, check_places, make_request
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions, flatten_options
 from cuts.cli.progress import show_progress
-from cuts.cli.run_result import as_data, as_text, fit_facts, summary, write_report
+from cuts.cli.run_result import as_data, as_text, fit_facts, run_summary, summary, write_report
 from cuts.cli.shared import interruptible, print_json, say, stoppable
 from cuts.data.exchange.streams import check_writable
 from cuts.text.diagnostic import counted, usage_error
@@ -67,7 +67,7 @@ def run(
         print(as_text(result), end="")
         if result.sample.rows > result.table.rows:
             print(f"verdicts are about the first {counted(result.table.rows, 'row')}")
-        print(f"{summary(result.model)}; {counted(result.sample.rows, 'row')} written to {target}")
+        print(run_summary(result))
     raise typer.Exit(0 if result.holds else 1)
 
 

@@ -1,168 +1,197 @@
-"""The command that tries a program on rows held out: values for its placeholders, or steps towards fairness."""
+"""The command that chooses values for placeholders by cross-validation, or traces accuracy against fairness."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from errno import EISDIR
+from dataclasses import asdict
 from pathlib import Path
-from shlex import quote as quoted
-from tempfile import TemporaryFile
+from shlex import quote as shell_quoted
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cuts.assess.render import plain
 from cuts.assess.tuned import Outcome, Point, Tuning, Utility
-from cuts.cli import frontier as traced
 from cuts.cli import options
-from cuts.cli.fitting import check_no_rows, read_transcript
+from cuts.cli.fitting import check_no_rows, check_places, read_transcript
+from cuts.cli.frontier import as_data as frontier_data
+from cuts.cli.frontier import as_picture
+from cuts.cli.frontier import as_text as frontier_text
+from cuts.cli.options import FitOptions, flatten_options
+from cuts.cli.picture import check_drawable
 from cuts.cli.progress import show_progress
-from cuts.cli.shared import print_json, say, stoppable, values
-from cuts.cli.synthesis import PREVIEW_STEPS, ConfigOption, LabelOption, PreviewOption, QuietOption, SeedOption
-from cuts.config import Config, read_config
-from cuts.data.exchange.csv_dialect import CsvOptions
-from cuts.flow import checks, inputs, release, search
+from cuts.cli.shared import print_json, say, stoppable
+from cuts.flow import checks, inputs
 from cuts.lang.printer import short
 from cuts.lang.spec import Level
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted, usage_error
-from cuts.text.files import unwritable, write_text
+from cuts.text.files import write_text
 
 if TYPE_CHECKING:  # torch is loaded by the command
-    from cuts.count.sources import Rows
-    from cuts.data.schema import Schema
+    from cuts.flow.learn import OpenedRows
     from cuts.lang.syntax import Program
 
 app = typer.Typer()
 
+POINTS = 6  # of the frontier
 _NONE = "-"
-_POINTS = 6
-_FASTER = "`--preview` fits faster, and so do fewer folds"
+_FASTER = "`--preview` or fewer `--folds` are faster"
 
 
 @app.command()
+@flatten_options
 def tune(
     program: options.ProgramPath,
+    *,
     grid: Annotated[
         list[str] | None,
-        typer.Option("--grid", metavar="NAME=V1,V2,...", help="Values to try for <NAME>; several make all choices."),
+        typer.Option(
+            "--grid",
+            metavar="NAME=V1,V2,...",
+            help="Values to try for the placeholder <NAME>. Repeatable: all combinations are tried.",
+            show_default=False,
+        ),
     ] = None,
     frontier: Annotated[
-        bool, typer.Option("--frontier", help="Instead: what less of a gap between groups costs in accuracy.")
+        bool,
+        typer.Option("--frontier", help="Instead of a grid: accuracy against the gap of the one FAIRNESS command."),
     ] = False,
     points: Annotated[
         int | None,
-        typer.Option("--points", min=2, max=100, help=f"Of the frontier; otherwise {_POINTS}.", show_default=False),
+        typer.Option(
+            "--points",
+            metavar="N",
+            min=2,
+            max=100,
+            help=f"Points of the frontier. Default: {POINTS}.",
+            show_default=False,
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Draw the frontier there, .svg.", show_default=False)
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Picture of the frontier, .svg.", show_default=False),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, max=1000, help="Parts of the rows, each held out once.")] = 5,
+    folds: Annotated[
+        int, typer.Option("--folds", metavar="K", min=2, max=1000, help="Folds of the cross-validation.")
+    ] = 5,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Folds at a time; otherwise as many as there are cores.")
+        int | None,
+        typer.Option(
+            "--workers", metavar="N", min=1, help="Folds run in parallel. Default: one per core.", show_default=False
+        ),
     ] = None,
-    data: options.DataOption = None,
-    schema: options.SchemaOption = None,
-    label: LabelOption = None,
-    set_: options.SetOption = None,
-    config: ConfigOption = None,
-    seed: SeedOption = 0,
-    preview: PreviewOption = False,
-    quiet: QuietOption = False,
-    delimiter: options.DelimiterOption = None,
-    quote: options.QuoteOption = None,
-    encoding: options.EncodingOption = None,
-    from_transcript: options.TranscriptOption = None,
-    format: options.FormatOption = options.Format.text,
+    fit: FitOptions,
+    format: options.FormatOption = "text",
 ) -> None:
-    """Try values for the placeholders of a program, such as its weights, on rows held out.
+    """Choose values for the placeholders of a program, such as its weights, by cross-validation.
 
     Example: cuts tune fair.cuts --grid w=0.0001,0.001,0.01
     """
+    from cuts.flow import search
 
-    _check_asked(grid, frontier, points, output)
-    known, wanted = values(set_), _grid(grid or [], set_)
-    asked = inputs.read_program(program)
-    settings = read_config(config) if config is not None else Config()
-    settings = replace(settings, steps=PREVIEW_STEPS) if preview else settings
-    if from_transcript is None:
-        checks.check_not_private(asked)
+    _check_request(grid, frontier, points, output)
+    values, candidates = fit.values, _grid(grid or [], fit.values)
+    parsed = inputs.read_program(program)
+    if fit.from_transcript is None:
+        checks.check_not_private(parsed)
     else:
-        check_no_rows(data, schema, label)
-    choices = search.choose(checks.without_privacy(asked), wanted, known)
-    if from_transcript is None:
-        rows = inputs.find_rows(asked, data, csv=CsvOptions(delimiter, quote, encoding))
-        columns = inputs.schema_of(asked, rows, schema=schema, label=label)
-    else:
-        asked = checks.without_privacy(asked)
-        columns, rows = _drawn(from_transcript, settings, seed, quiet)
-    warnings = search.check(choices, columns)
-    if warnings and not quiet:
-        say(diagnostics.as_text(warnings, asked.source))
-    shared: dict[str, Any] = {"folds": folds, "config": settings, "seed": seed, "values": known}
-    shared["workers"] = workers or os.cpu_count() or 1
+        check_no_rows(fit.data, fit.schema, fit.label)
+    public = checks.without_privacy(parsed)
+    combinations = search.expand_grid(public, candidates, values)
+    opened = _real_rows(parsed, fit) if fit.from_transcript is None else _private_rows(fit.from_transcript, fit)
+    warnings = search.check(combinations, opened.schema)
+    if warnings and not fit.quiet:
+        say(diagnostics.as_text(warnings, parsed.source))
+    cores = workers or os.cpu_count() or 1
     if frontier:
-        _trace(asked, columns, rows, points or _POINTS, shared, output, quiet, format)
+        _trace(public, opened, fit, points or POINTS, folds, cores, output, format)
         return
-    with stoppable("all values were tried", _FASTER), show_progress(quiet) as observer:
-        found = search.tune(asked, columns, rows, wanted, **shared, observer=observer)
-    given = {"data": data, "schema": schema, "label": label, "config": config, "seed": seed or None}
-    given |= {"delimiter": delimiter, "quote": quote, "encoding": encoding, "from-transcript": from_transcript}
-    command = None if found.best is None else _command(program, {**known, **found.best.values}, given)
-    if format is options.Format.json:
-        print_json(_as_data(found, command))
+    with stoppable("all values were tried", _FASTER), show_progress(fit.quiet) as observer:
+        tuning = search.tune(
+            public,
+            opened,
+            candidates,
+            folds=folds,
+            config=fit.settings,
+            seed=fit.seed,
+            values=values,
+            workers=cores,
+            observer=observer,
+        )
+    command = None if tuning.best is None else _command(program, {**values, **tuning.best.values}, fit)
+    if format == "json":
+        print_json(_as_data(tuning, command))
     else:
-        print(_as_text(found, command))
+        print(_as_text(tuning, command))
 
 
-def _drawn(transcript: Path, settings: Config, seed: int, quiet: bool) -> tuple[Schema, Rows]:
-    """Rows of the private model of a transcript, and their schema: what tuning may look at."""
+def _real_rows(program: Program, fit: FitOptions) -> OpenedRows:
+    from cuts.flow.learn import open_rows
+    from cuts.flow.request import FitRequest
+
+    return open_rows(FitRequest(program, fit.data, fit.schema, fit.label, csv=fit.csv))
+
+
+def _private_rows(transcript: Path, fit: FitOptions) -> OpenedRows:
+    """Rows sampled from the private model of a release: they may be read many times."""
     from cuts.count.sources import rows_of
+    from cuts.flow import release
+    from cuts.flow.learn import OpenedRows
 
-    with stoppable("the private model was fitted", _FASTER), show_progress(quiet) as observer:
-        free = release.fit_free(read_transcript(transcript), settings, seed=seed, observer=observer)
-        drawn = release.draw_free(free)
-    return free.codec.schema, rows_of(drawn)
+    with stoppable("the private model was fitted", _FASTER), show_progress(fit.quiet) as observer:
+        free = release.fit_free(read_transcript(transcript), fit.settings, seed=fit.seed, observer=observer)
+        return OpenedRows(rows_of(release.draw_free(free)), free.codec.schema)
 
 
 def _trace(
     program: Program,
-    schema: Schema,
-    rows: Rows,
+    opened: OpenedRows,
+    fit: FitOptions,
     points: int,
-    shared: Mapping[str, Any],
+    folds: int,
+    workers: int,
     output: Path | None,
-    quiet: bool,
-    format: options.Format,
+    format: options.OutputFormat,
 ) -> None:
     """Print the frontier of a program, and draw it."""
     from cuts.flow.frontier import trace
 
-    with stoppable("all points were tried", _FASTER), show_progress(quiet) as observer:
-        found = trace(program, schema, rows, points=points, **shared, observer=observer)
+    with stoppable("all points were tried", _FASTER), show_progress(fit.quiet) as observer:
+        traced = trace(
+            program,
+            opened,
+            points=points,
+            folds=folds,
+            config=fit.settings,
+            seed=fit.seed,
+            values=fit.values,
+            workers=workers,
+            observer=observer,
+        )
     if output is not None:
-        write_text(output, traced.as_picture(found))
-        if not quiet:
-            say(f"{output} written")
-    if format is options.Format.json:
-        print_json(traced.as_data(found))
+        write_text(output, as_picture(traced))
+        if not fit.quiet:
+            say(f"picture written to {output}")
+    if format == "json":
+        print_json(frontier_data(traced))
     else:
-        print(traced.as_text(found))
+        print(frontier_text(traced))
 
 
-def _check_asked(grid: Sequence[str] | None, frontier: bool, points: int | None, output: Path | None) -> None:
-    """Refuse options that do not belong together, and what could not be done in the end."""
+def _check_request(grid: Sequence[str] | None, frontier: bool, points: int | None, output: Path | None) -> None:
+    """Refuse, before any work, options that exclude each other and a picture that could not be written."""
     if frontier and grid:
-        help = "leave one of them out; for the frontier `--set` fills placeholders"
-        raise usage_error("bad-setting", "`--grid` and `--frontier` are two different searches", help)
+        help = "leave one of them out; with `--frontier`, fill placeholders with `--set`"
+        raise usage_error("bad-setting", "`--grid` and `--frontier` exclude each other", help)
     if not frontier and not grid:
-        raise usage_error("bad-setting", "Missing option '--grid' or '--frontier'", "e.g. `--grid w=0.001,0.01`")
+        raise usage_error("bad-setting", "`--grid` or `--frontier` is missing", "e.g. `--grid w=0.001,0.01`")
     if not frontier and (points is not None or output is not None):
         name = "--points" if points is not None else "--output"
-        raise usage_error("bad-setting", f"`{name}` is of the frontier", f"leave out `--grid` for `--frontier {name}`")
+        help = f"leave out `{name}`, or replace `--grid` by `--frontier`"
+        raise usage_error("bad-setting", f"`{name}` needs `--frontier`", help)
     if not frontier:
         return
     from cuts.flow.frontier import check_libraries
@@ -170,58 +199,56 @@ def _check_asked(grid: Sequence[str] | None, frontier: bool, points: int | None,
     check_libraries()
     if output is not None:
         if output.suffix.lower() != ".svg":
-            raise usage_error("unknown-format", "the picture is an `.svg` file", f"e.g. `-o {output.stem}.svg`")
-        try:
-            if output.is_dir():
-                raise IsADirectoryError(EISDIR, "a folder")
-            TemporaryFile(dir=output.parent).close()
-        except OSError as error:
-            raise unwritable(output, error) from None
+            raise usage_error("unknown-format", "the picture is written as `.svg`", f"e.g. `-o {output.stem}.svg`")
+        check_drawable()
+        check_places(output)
 
 
-def _grid(given: Sequence[str], set_: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
-    """What `--grid NAME=V1,V2` gives, by name."""
+def _grid(given: Sequence[str], filled: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
+    """The values that `--grid NAME=V1,V2` lists, by name; `filled` are the placeholders `--set` gives a value."""
     grid: dict[str, tuple[str, ...]] = {}
-    example = "e.g. `--grid w=0.001,0.01`"
     for item in given:
-        name, sign, listed = item.partition("=")
-        picks = [pick.strip() for pick in listed.split(",")]
-        if not sign or not name or not all(picks):
-            raise usage_error("bad-setting", f"`{item}` is not NAME=V1,V2,...", example)
+        name, equals, listed = item.partition("=")
+        values = [value.strip() for value in listed.split(",")]
+        if not equals or not name or not all(values):
+            raise usage_error("bad-setting", f"`{item}` is not NAME=V1,V2,...", "e.g. `--grid w=0.001,0.01`")
         if name in grid:
-            raise usage_error("bad-setting", f"`--grid` gives `{name}` twice", "put all its values into one")
-        grid[name] = tuple(dict.fromkeys(picks))
-    both = sorted(set(grid) & set(values(list(set_ or ()))))
+            raise usage_error("bad-setting", f"`--grid` lists `{name}` twice", "put all its values into one `--grid`")
+        grid[name] = tuple(dict.fromkeys(values))
+    both = sorted(grid.keys() & filled.keys())
     if both:
         raise usage_error("bad-setting", f"`{both[0]}` is both in `--grid` and in `--set`", "leave one of them out")
     return grid
 
 
-def _command(program: Path, values: Mapping[str, str | float], given: Mapping[str, object]) -> str:
-    """A command that makes the table with those values."""
+def _command(program: Path, values: Mapping[str, str | float], fit: FitOptions) -> str:
+    """A command line that generates the table with those values."""
+    given = {"data": fit.data, "schema": fit.schema, "label": fit.label, "config": fit.config, "seed": fit.seed or None}
+    given |= {"delimiter": fit.delimiter, "quote": fit.quote, "encoding": fit.encoding}
+    given |= {"from-transcript": fit.from_transcript}
     words = ["cuts", "run", str(program)]
     words += [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
     words += [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
-    return " ".join(map(quoted, words))
+    return " ".join(map(shell_quoted, words))
 
 
 # --- what is printed
 
 
-def _as_text(found: Tuning, command: str | None) -> str:
-    """A line a point, the free model first, then the recommendation."""
-    names = list(found.points[0].values)
-    lines = [f"line {outcome.line}" for outcome in found.points[0].outcomes]
-    header = [*names, "utility", "±", *lines, "holds"]
-    first = ["none", *[""] * (len(names) - 1), *_utility(found.free), *[_NONE] * (len(lines) + 1)]
-    cells = [first, *(_cells(point, found.folds) for point in found.points)]
+def _as_text(tuning: Tuning, command: str | None) -> str:
+    """One line per combination of values, the model without commands first, then the recommendation."""
+    names = list(tuning.points[0].values)
+    lines = [f"line {outcome.line}" for outcome in tuning.points[0].outcomes]
+    header = [*names, "utility", "± std", *lines, "folds that hold"]
+    first = ["none", *[""] * (len(names) - 1), *_utility(tuning.free), *[_NONE] * (len(lines) + 1)]
+    cells = [first, *(_cells(point, tuning.folds) for point in tuning.points)]
     table = align(header, cells, right=range(len(header)))
-    if found.label is None:
-        what = "how near the model's pairs of columns are to held-out rows, 1 at best"
+    if tuning.label is None:
+        what = "closeness of the model's pairs of columns to held-out rows (1 is best)"
     else:
-        what = f"share of held-out rows whose `{found.label}` the model tells"
-    about = f"{counted(found.rows, 'row')} in {counted(found.folds, 'fold')}; utility: {what}"
-    return "\n".join([about, "", table, "", _advice(found), *([] if command is None else [command])])
+        what = f"accuracy of the model's predictions of `{tuning.label}` on held-out rows (1 is best)"
+    about = f"{counted(tuning.rows, 'row')} in {counted(tuning.folds, 'fold')}; utility: {what}"
+    return "\n".join([about, "", table, "", _advice(tuning), *([] if command is None else [command])])
 
 
 def _cells(point: Point, folds: int) -> list[str]:
@@ -234,35 +261,36 @@ def _utility(utility: Utility) -> list[str]:
 
 
 def _measured(outcome: Outcome) -> str:
-    """The first number of a command; shares of rows as such."""
+    """The first number of a command; of a row rule the percentage of rows that satisfy it."""
     if outcome.level is Level.ROW:
         return f"{100 * outcome.values[0]:.2f} %"
     return short(outcome.values[0], 4) if outcome.values else _NONE
 
 
-def _advice(found: Tuning) -> str:
-    best = found.best
+def _advice(tuning: Tuning) -> str:
+    best, several = tuning.best, len(tuning.points) > 1
     if best is None:
-        return "no choice keeps every command in any fold: try other values"
-    if best.holds < found.folds:
-        return f"no choice keeps every command in every fold; the best of them does in {best.holds} of {found.folds}:"
-    if all(point.holds == found.folds for point in found.points):
-        return "every choice keeps every command in every fold; the most useful:"
-    return "the most useful choice that keeps every command in every fold:"
+        return "no combination satisfied every command in any fold; try other values"
+    if best.holds < tuning.folds:
+        folds = f"{best.holds} of {tuning.folds} folds"
+        return f"no combination satisfied every command in every fold; the best did in {folds}:"
+    if several and all(point.holds == tuning.folds for point in tuning.points):
+        return "every combination satisfied every command in every fold; the one with the highest utility:"
+    return "highest utility among the combinations that satisfied every command in every fold:"
 
 
-def _as_data(found: Tuning, command: str | None) -> dict[str, Any]:
+def _as_data(tuning: Tuning, command: str | None) -> dict[str, Any]:
     """The same facts as JSON values."""
-    best = found.best
+    best = tuning.best
     return {
-        "rows": found.rows,
-        "folds": found.folds,
-        "label": found.label,
-        "none": plain(asdict(found.free)),
-        "points": [_point_data(point) for point in found.points],
+        "rows": tuning.rows,
+        "folds": tuning.folds,
+        "label": tuning.label,
+        "none": plain(asdict(tuning.free)),
+        "points": [_point_data(point) for point in tuning.points],
         "recommended": None
         if best is None
-        else {"values": dict(best.values), "holds_everywhere": best.holds == found.folds, "command": command},
+        else {"values": dict(best.values), "holds_everywhere": best.holds == tuning.folds, "command": command},
     }
 
 

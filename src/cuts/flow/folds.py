@@ -17,7 +17,7 @@ from cuts.count.sources import Rows, spread_sample
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.effects.shaping import Learned
-from cuts.flow.learn import prepare
+from cuts.flow.learn import OpenedRows, prepare
 from cuts.model.device import use_threads
 from cuts.model.memory import choose_smoothing
 from cuts.plan import Plan
@@ -50,28 +50,26 @@ class FoldedRows:
 
 def split_into_folds(
     plans: Sequence[Plan],
-    schema: Schema,
-    rows: Rows,
+    opened: OpenedRows,
     folds: int,
     *,
     config: Config,
     seed: int,
     observer: Observer,
-    sample: Table | None = None,
     keep_rows: int = 0,
 ) -> FoldedRows:
     """The rows counted in folds, with bins that suit all plans; what is learned is for the first of them.
 
-    Up to `keep_rows` rows of each fold are kept as they are. A `sample` that was taken before spares a pass.
+    Up to `keep_rows` rows of each fold are kept as they are.
     """
     if folds < 2:
         raise usage_error("bad-count", f"{folds} folds hold no rows out", "ask for more: `--folds 5`")
     config = replace(config, threads=1)  # the folds are what is done in parallel
     observer.stage("reading a sample of the rows")
-    prepared = prepare(plans, schema, spread_sample(rows) if sample is None else sample, config, seed)
+    prepared = prepare(plans, opened, config, seed)
     observer.stage("counting")
     parts = count_folds(
-        rows.blocks(),
+        opened.rows.blocks(),
         prepared.codec,
         prepared.cliques,
         folds,

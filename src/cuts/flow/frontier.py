@@ -18,7 +18,6 @@ import numpy as np
 from cuts.assess.effects import Bench, value_of
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
 from cuts.config import Config
-from cuts.count.sources import Rows
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.effects import shape
@@ -26,7 +25,7 @@ from cuts.effects.fairness import SteeringSettings, repeats
 from cuts.effects.statistics import with_shares
 from cuts.flow.checks import check_not_private
 from cuts.flow.folds import FoldedRows, on_every_fold, split_into_folds
-from cuts.flow.learn import fit_free
+from cuts.flow.learn import OpenedRows, fit_free
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
@@ -80,8 +79,7 @@ class Frontier:
 
 def trace(
     program: Program,
-    schema: Schema,
-    rows: Rows,
+    opened: OpenedRows,
     *,
     points: int = 6,
     folds: int = 5,
@@ -90,7 +88,6 @@ def trace(
     values: Mapping[str, str | float] | None = None,
     workers: int = 1,
     observer: Observer | None = None,
-    sample: Table | None = None,
 ) -> Frontier:
     """The fairness command of a program at so many fractions from 0 to 1 and at one beyond, on every fold.
 
@@ -102,18 +99,16 @@ def trace(
     observer, settings = observer or Observer(), config or Config()
     filled = fill(program, values or {})
     check_not_private(filled)
-    planned = plan(bind(filled, schema), settings)
+    planned = plan(bind(filled, opened.schema), settings)
     command = find_command(planned)
     fractions = (*(index / (points - 1) for index in range(points)), FRACTION_BEYOND)
     folded = split_into_folds(
         [planned],
-        schema,
-        rows,
+        opened,
         folds,
         config=settings,
         seed=seed,
         observer=observer,
-        sample=sample,
         keep_rows=HELD_OUT_ROWS,
     )
     search = _Search(folded, command.measure, fractions, render(filled))

@@ -39,28 +39,42 @@ from cuts.progress import Observer
 
 def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     """The model of a program's rows, shaped by its commands."""
-    source = find_source(request.program, request.data, request.csv)
-    rows = source.rows()
-    schema, sample = read_schema_and_sample(
-        request, rows, find_schema(request.program, request.schema, source, request.label)
-    )
-    spec = require(check(request.filled, schema), observer)
+    opened = open_rows(request)
+    spec = require(check(request.filled, opened.schema), observer)
     planned = plan(spec, request.config)
     observer.stage("reading a sample of the rows")
-    prepared = prepare([planned], schema, sample or spread_sample(rows), request.config, request.seed)
+    prepared = prepare([planned], opened, request.config, request.seed)
     observer.stage("counting")
-    learned = prepared.with_counts(count(rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted))
+    counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted)
+    learned = prepared.with_counts(counts)
     free = fit_free(learned, render(request.filled), observer)
     model = shape(free, learned, rows=request.rows, observer=observer).model
-    return FittedModel(model, planned, form=rows.form, real=learned.sample)
+    return FittedModel(model, planned, form=opened.rows.form, real=learned.sample)
 
 
-def read_schema_and_sample(request: FitRequest, rows: Rows, schema: Schema | None) -> tuple[Schema, Table | None]:
-    """The schema of the rows; if it is inferred, which reads all of them, also a sample of them."""
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenedRows:
+    """Rows, their schema, and a sample of them if they were read to infer it."""
+
+    rows: Rows
+    schema: Schema
+    surveyed: Table | None = None
+
+    def sample(self) -> Table:
+        """Rows evenly spread over all."""
+        return spread_sample(self.rows) if self.surveyed is None else self.surveyed
+
+
+def open_rows(request: FitRequest) -> OpenedRows:
+    """The rows that a program is about. Unless their schema is known, all of them are read to infer it."""
+    program = request.program
+    source = find_source(program, request.data, request.csv)
+    schema = find_schema(program, request.schema, source, request.label)
     if schema is not None:
-        return schema, None
-    surveyed = survey(rows, table_name(request.program), request.label)
-    return surveyed.schema, surveyed.sample
+        return OpenedRows(source.rows(), schema)
+    rows = source.rows()
+    surveyed = survey(rows, table_name(program), request.label)
+    return OpenedRows(rows, surveyed.schema, surveyed.sample)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +95,11 @@ class Prepared:
         return Learned(self.plan, self.codec, self.sample, self.codes, counts, self.label, self.config, self.seed)
 
 
-def prepare(plans: Sequence[Plan], schema: Schema, sample: Table, config: Config, seed: int) -> Prepared:
+def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int) -> Prepared:
     """What is known before counting, for the first of some plans; the bins suit the conditions of all of them."""
     find_device(config.device)
     find_backbone(config.backbone)
-    binned = with_bins(schema, config)
+    binned, sample = with_bins(opened.schema, config), opened.sample()
     cuts = find_cuts([condition for each in plans for condition in each.conditions], binned)
     codec = fit_codec(sample, binned, cuts.columns, cuts.sets)
     codes = encode(sample, codec)

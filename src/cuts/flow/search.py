@@ -14,13 +14,12 @@ from itertools import product
 from cuts.assess.tuned import Tuning, find_utility, sum_up
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
-from cuts.count.sources import Rows
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.effects import shape
 from cuts.flow import checks
 from cuts.flow.folds import FoldedRows, located, on_every_fold, split_into_folds
-from cuts.flow.learn import fit_free, without_commands
+from cuts.flow.learn import OpenedRows, fit_free, without_commands
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
@@ -42,8 +41,7 @@ class Combination:
 
 def tune(
     program: Program,
-    schema: Schema,
-    rows: Rows,
+    opened: OpenedRows,
     grid: Mapping[str, Sequence[str]],
     *,
     folds: int = 5,
@@ -52,7 +50,6 @@ def tune(
     values: Mapping[str, str | float] | None = None,
     workers: int = 1,
     observer: Observer | None = None,
-    sample: Table | None = None,
 ) -> Tuning:
     """Every combination of the grid tried on every fold; `values` fill the other placeholders.
 
@@ -63,7 +60,7 @@ def tune(
     combinations = expand_grid(program, grid, values or {})
     for combination in combinations:
         checks.check_not_private(combination.program)
-    plans = tuple(plan(bind(combination.program, schema), settings) for combination in combinations)
+    plans = tuple(plan(bind(combination.program, opened.schema), settings) for combination in combinations)
     folded = split_into_folds(plans, schema, rows, folds, config=settings, seed=seed, observer=observer, sample=sample)
     trials = on_every_fold(
         _Search(folded, tuple(combinations), plans).try_fold, folded, workers=workers, observer=observer

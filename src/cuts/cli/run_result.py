@@ -1,0 +1,130 @@
+"""The result of `cuts run` and `cuts fit` as text and as JSON: verdicts, and how the model was fitted and adjusted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuts.assess import render as verdicts
+from cuts.assess.render import plain
+from cuts.lang.printer import short
+from cuts.privacy.transcript import promise
+from cuts.text.columns import align
+from cuts.text.diagnostic import counted
+from cuts.text.files import write_text
+
+if TYPE_CHECKING:
+    from cuts.flow.run import RunResult
+    from cuts.model.calibrate import Calibration
+    from cuts.model.facts import TradeOff
+    from cuts.model.store import Model
+
+CLOSE_FIT = 0.03  # total variation distance; a fit below it is close to the real table
+
+
+def as_text(result: RunResult) -> str:
+    """The verdicts, then what the row rules, the model commands and the selection of rows changed; or nothing."""
+    if not result.verdicts:
+        return ""
+    facts = result.model.facts
+    parts = [verdicts.as_text(result.verdicts)]
+    if facts.rules:
+        parts.append(_rules(result.model))
+    if facts.moved:
+        parts.append(f"Enforcing the rules changed {facts.moved:.2f} cells per row on average.")
+    parts += [_trade_off(curve, result.model) for curve in facts.trade_offs]
+    if result.sample.calibration is not None:
+        parts.append(_selection(result.sample.calibration))
+    parts += [
+        f"Line {step.line}: planned `{step.way}`, met by `{way}` with the bins of these rows."
+        for step, way in result.departures
+    ]
+    return "\n\n".join(parts) + "\n\n"
+
+
+def as_data(result: RunResult) -> dict[str, Any]:
+    """The same facts as JSON values."""
+    return {
+        "holds": result.holds,
+        "output": str(result.output),
+        "rows": result.sample.rows,
+        **fit_facts(result.model),
+        "chosen": None if result.sample.calibration is None else asdict(result.sample.calibration),
+        "verdicts": verdicts.as_data(result.verdicts),
+    }
+
+
+def write_report(path: Path, result: RunResult) -> None:
+    """Write the report: as JSON to a `.json` file, otherwise as text."""
+    text = json.dumps(as_data(result), indent=2, ensure_ascii=False) + "\n"
+    write_text(path, text if path.suffix == ".json" else as_text(result))
+
+
+def fit_facts(model: Model) -> dict[str, Any]:
+    """How a model was fitted, and the privacy budget it spent, as JSON values."""
+    facts = {**asdict(model.facts), "components": model.mixture.components, "backbone": model.config.backbone}
+    data: dict[str, Any] = {"fit": plain(facts)}
+    if model.transcript is not None:
+        ledger = model.transcript.ledger
+        spent = {"rho": str(ledger.spent), "epsilon": ledger.epsilon_spent, "delta": ledger.terms.delta}
+        data["privacy"] = {"promise": promise(model.transcript), "spent": spent}
+    return data
+
+
+def run_summary(result: RunResult) -> str:
+    """The last line of `cuts run`: the model, and the rows that were written."""
+    return f"{summary(result.model)}; {counted(result.sample.rows, 'row')} written to {result.output}"
+
+
+def summary(model: Model) -> str:
+    """The size of a model and how close it is: to the real table, or for a private one what it was fitted to."""
+    components = f"model: {counted(model.mixture.components, 'component')}"
+    if model.transcript is None:
+        return f"{components}, fit error {short(model.facts.error, 2)} (below {CLOSE_FIT:g} is close)"
+    tables, terms = counted(len(model.transcript.measurements), "noisy table"), model.transcript.ledger.terms
+    rows = counted(model.facts.rows, "row")
+    return (
+        f"{components}, fitted to {tables} of about {rows}, "
+        f"differentially private with epsilon {terms.epsilon:g} and delta {terms.delta:g}"
+    )
+
+
+def _rules(model: Model) -> str:
+    """How many rows satisfied each row rule before it was enforced."""
+    source = "real rows" if model.transcript is None else "private model"
+    heads = ["line", source, "where it applies", "fitted model", "where it applies"]
+    cells = [
+        [str(r.line), *map(_percent, (r.real, r.real_applicable, r.before, r.before_applicable))]
+        for r in model.facts.rules
+    ]
+    return f"Rows that satisfied each rule before it was enforced:\n{align(heads, cells, right=range(5))}"
+
+
+def _trade_off(curve: TradeOff, model: Model) -> str:
+    """What a better value of a measure costs, one line per trial."""
+    label = model.codec.schema.label
+    utility = "utility" if label is None else "accuracy"
+    cost = (
+        "closeness to the real table (utility, 100 % is best)" if label is None else f"accuracy of predicting `{label}`"
+    )
+    trials = [(curve.start, "before"), *((trial, "") for trial in curve.trials)]
+    nearest = min(curve.trials, key=lambda trial: abs(trial.value - curve.chosen), default=curve.start)
+    cells = [
+        [short(trial.value, 4), _percent(trial.utility), "chosen" if trial is nearest else note]
+        for trial, note in trials
+    ]
+    return f"Line {curve.line}: measure against {cost}\n{align(['measure', utility, ''], cells, right=[0, 1])}"
+
+
+def _selection(calibration: Calibration) -> str:
+    repeats = "none twice" if calibration.most_taken <= 1 else f"none more than {calibration.most_taken} times"
+    return (
+        f"Selected from {calibration.pool:,} candidate rows, {repeats} "
+        f"(effective sample size {calibration.effective:,.0f})."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
