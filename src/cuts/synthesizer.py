@@ -105,8 +105,9 @@ class Synthesizer:
         schema = fitted.model.codec.schema
         if form is not None:
             return self._keep(fitted.model, _form_of(form, schema))
-        is_frame = X is not None and not isinstance(X, str | Path)
-        return self._keep(fitted.model, form_like(X, fitted.reference) if is_frame else None)
+        if X is None or isinstance(X, str | Path) or fitted.reference is None:
+            return self._keep(fitted.model, None)
+        return self._keep(fitted.model, form_like(X, fitted.reference))  # of a private frame only its kind is looked at
 
     def _keep(self, model: store.Model, form: FrameForm | None) -> Self:
         self.model_, self.form_ = model, form
@@ -200,7 +201,7 @@ def _form_of(form: FrameForm, schema: Schema) -> FrameForm:
         form,
         schema=pa.schema([form.schema.field(place) for place in places]),
         dtypes=tuple(form.dtypes[place] for place in places) if form.dtypes else (),
-        looks=tuple(form.looks[place] for place in places) if form.looks else (),
+        pandas_dtypes=tuple(form.pandas_dtypes[place] for place in places) if form.pandas_dtypes else (),
         header=None if form.header is None else form.header[places],
     )
 

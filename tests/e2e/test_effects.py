@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from cuts.effects.hiding import loosen
 
 from cuts.assess.effects import Effect
 from cuts.assess.learners import CLASSIFIERS, missing_extra
@@ -22,6 +21,7 @@ from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.effects import hiding, trials
+from cuts.effects.hiding import loosen
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import store

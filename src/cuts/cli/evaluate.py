@@ -24,10 +24,10 @@ from cuts.cli.options import (
     SchemaOption,
 )
 from cuts.cli.shared import print_json, say
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
-from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.flow import inputs, judge
 from cuts.text.diagnostic import CutsError
 
@@ -109,8 +109,7 @@ def evaluate(
     """
     chosen = _parts(parts)
     generated, real, held_out = (
-        inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
-        for table in (synthetic, train, test)
+        inputs.open_table(table, CsvOptions(delimiter, quote, encoding)) for table in (synthetic, train, test)
     )
     quality = judge.evaluate(
         generated,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
@@ -12,6 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from cuts.cli.shared import say
 from cuts.progress import FitStep, Observer, Round
+from cuts.text.diagnostic import Diagnostic
+from cuts.text.render import as_text
+from cuts.text.source import Source
 
 LINE_INTERVAL = 5.0  # seconds between two lines
 
@@ -35,6 +38,11 @@ def show_progress(quiet: bool) -> Iterator[Observer]:
         yield _lines()
 
 
+def warn(diagnostics: Sequence[Diagnostic], source: Source) -> None:
+    """Print warnings about a program on stderr."""
+    say(as_text(diagnostics, source))
+
+
 def _bar(bar: Progress) -> Observer:
     task = bar.add_task("", total=None, note="")
 
@@ -53,7 +61,7 @@ def _bar(bar: Progress) -> Observer:
     def measured(last: Round) -> None:
         bar.update(task, completed=last.spent, total=1.0, note=f"round {last.number}, privacy budget spent")
 
-    return Observer(stage, counted, fitted, measured)
+    return Observer(stage, counted, fitted, measured, warn, say)
 
 
 def _lines() -> Observer:
@@ -87,4 +95,4 @@ def _lines() -> Observer:
         if is_time():
             say(f"  round {last.number}: {100 * last.spent:.0f} % of the privacy budget spent")
 
-    return Observer(stage, counted, fitted, measured)
+    return Observer(stage, counted, fitted, measured, warn, say)

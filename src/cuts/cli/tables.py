@@ -25,11 +25,11 @@ from cuts.cli.options import (
 )
 from cuts.cli.shared import counts, print_json, say
 from cuts.data.conform import check_table
+from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
 from cuts.data.survey import find_derived, survey
-from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.flow import inputs
 from cuts.text import render as diagnostics
 from cuts.text.columns import align

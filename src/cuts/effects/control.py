@@ -80,7 +80,7 @@ def search(
         evaluations.append(evaluate(next_setting(evaluations[-1], problem, J, settings)))
         if residual(evaluations[-1], problem) <= settings.close:
             break
-        J = broyden_update(J, *evaluations[-2:], settings)
+        J = broyden_update(J, evaluations[-2], evaluations[-1], settings)
     last = evaluate(affordable_setting(evaluations, combined_setting(evaluations, problem, J, settings), problem))
     evaluations.append(last)
     affordable = [evaluation for evaluation in evaluations if is_affordable(evaluation, problem)]

@@ -13,8 +13,6 @@ import numpy as np
 
 from cuts.config import Config
 from cuts.count.folds import Fold, count_folds
-from cuts.count.sources import Rows, spread_sample
-from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.effects.shaping import Learned
 from cuts.flow.learn import OpenedRows, prepare

@@ -18,8 +18,6 @@ import numpy as np
 from cuts.assess.effects import Bench, value_of
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
 from cuts.config import Config
-from cuts.data.schema import Schema
-from cuts.data.table import Table
 from cuts.effects import shape
 from cuts.effects.fairness import SteeringSettings, repeats
 from cuts.effects.statistics import with_shares

@@ -15,7 +15,6 @@ from cuts.assess.tuned import Tuning, find_utility, sum_up
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
 from cuts.data.schema import Schema
-from cuts.data.table import Table
 from cuts.effects import shape
 from cuts.flow import checks
 from cuts.flow.folds import FoldedRows, located, on_every_fold, split_into_folds
@@ -61,7 +60,7 @@ def tune(
     for combination in combinations:
         checks.check_not_private(combination.program)
     plans = tuple(plan(bind(combination.program, opened.schema), settings) for combination in combinations)
-    folded = split_into_folds(plans, schema, rows, folds, config=settings, seed=seed, observer=observer, sample=sample)
+    folded = split_into_folds(plans, opened, folds, config=settings, seed=seed, observer=observer)
     trials = on_every_fold(
         _Search(folded, tuple(combinations), plans).try_fold, folded, workers=workers, observer=observer
     )
