@@ -25,4 +25,4 @@ def _folder() -> Path:
     installed = Path(str(files("cuts"))) / "error_pages"
     if installed.is_dir():
         return installed
-    return Path(__file__).parents[2] / "docs" / "reference" / "errors"  # a checkout
+    return Path(__file__).parents[3] / "docs" / "reference" / "errors"  # a checkout

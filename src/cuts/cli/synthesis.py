@@ -115,7 +115,7 @@ def run(
             table,
             real=fitted.real,
             reference=fitted.reference,
-            model={goal.number: goal.after for goal in model.facts.goals},
+            model=model.facts.numbers,
             panel=CLASSIFIERS[:1] if preview else CLASSIFIERS,
         )
     made = Made(str(target), written, model, outcome, chosen[0] if chosen else None)

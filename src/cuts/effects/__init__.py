@@ -24,7 +24,7 @@ from cuts.effects.rules import shape
 from cuts.effects.statistics import conditions_of, pursue
 from cuts.effects.trained import Way, effect_term, find_reference
 from cuts.effects.trials import Track
-from cuts.lang.comparisons import compared
+from cuts.lang.comparisons import comparisons_of
 from cuts.lang.spec import (
     And,
     Implies,
@@ -41,7 +41,7 @@ from cuts.logic.core import find_cuts, grid_on
 from cuts.logic.diagram import compile_rules
 from cuts.model.cells import Statistics
 from cuts.model.draw import supply
-from cuts.model.facts import GoalFacts, RuleFacts
+from cuts.model.facts import GoalFacts, Number, RuleFacts
 from cuts.model.finetune import finetune
 from cuts.model.group_shares import GroupShare, hold
 from cuts.model.mixture import Mixture
@@ -207,17 +207,22 @@ def _with_statistics(
     held = [hold(knob) for knob in knobs]
     found = pursue(model.mixture, commands, schema, stats, again, _utility(learned, again), held)
     typed = conform(learned.sample, schema)
-    numbers = compared(learned.spec)
-    told = []
+    goals = []
     for command, method in zip(commands, found.methods, strict=True):
-        measured = [one.measured for one in numbers[command.origin.number]]
-        real = tuple(exact.value(one, typed, schema) for one in measured)
-        before, after = (tuple(stats.known(one, mix) for one in measured) for mix in (model.mixture, found.mixture))
-        told.append(GoalFacts(command.origin.number, command.origin.line, method, real, before, after))
+        numbers = tuple(
+            Number(
+                comparison.key,
+                real=exact.value(comparison.measured, typed, schema),
+                before=stats.known(comparison.measured, model.mixture),
+                after=stats.known(comparison.measured, found.mixture),
+            )
+            for comparison in comparisons_of(command)
+        )
+        goals.append(GoalFacts(command.origin.number, command.origin.line, method, numbers))
     facts = replace(
         model.facts,
         goal_seconds=model.facts.goal_seconds + found.cpu_seconds,
-        goals=tuple(told),
+        goals=tuple(goals),
         trade_offs=(*model.facts.trade_offs, *found.trade_offs),
         group_shares=tuple(knobs),
     )

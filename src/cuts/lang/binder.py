@@ -32,6 +32,7 @@ from cuts.lang.spec import (
     Spec,
     TableAim,
     TableGoal,
+    with_keys,
 )
 from cuts.lang.syntax import Command, Kind, Program
 from cuts.lang.tolerance import GAP_TOLERANCE
@@ -82,7 +83,7 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
     found = tuple(sorted(scope.found, key=lambda d: d.span.start if d.span is not None else 0))
     if has_errors(found):
         return None, found
-    return Spec(schema, tuple(command for command in bound if command is not None), program), found
+    return Spec(schema, tuple(command for command in bound if command is not None)), found
 
 
 def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None:
@@ -183,16 +184,19 @@ class _Binder:
         if direction is None:
             goal = tables.goal(self._expr(), self.scope, tolerance)
             self._check_options("tol", "method")
-            return None if goal is None or self._failed() else TableGoal(goal, self.origin, method, weight)
+            if goal is None or self._failed():
+                return None
+            return TableGoal(with_keys(goal, self.origin.number), self.origin, method, weight)
         if _compares(self._expr()):
             self._not_a_number()
             return None
         value = tables.quantity(self._expr(), self.scope)
         budget = self._budget()
         self._check_options("budget", "method")
-        return (
-            None if value is None or self._failed() else TableAim(direction, value, self.origin, budget, method, weight)
-        )
+        if value is None or self._failed():
+            return None
+        text = printer.expression(self._expr())
+        return TableAim(direction, value, self.origin, budget, method, weight, text)
 
     def _model(self, weight: float | None) -> ModelGoal | ModelAim | None:
         method = self._method(Level.MODEL)

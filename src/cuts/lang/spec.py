@@ -7,12 +7,13 @@ a number (of a row when it holds columns, of the table when it holds statistics)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import count, islice
 from typing import Literal, TypeAlias, assert_never
 
 from cuts.data.schema import Schema
-from cuts.lang.syntax import CompareOp, Program
+from cuts.lang.syntax import CompareOp
 from cuts.text.source import Span
 
 Mode = Literal["repair", "condition"]
@@ -148,25 +149,49 @@ Quantity: TypeAlias = Const | ColumnValue | Apply | Statistic
 # --- goals: about the table
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """The name of one number that a TABLE command is about: the command's number and, from 0, the comparison's.
+
+    Whatever is known of the number elsewhere (in a table, in a model, in a saved model) is looked up by its key.
+    """
+
+    command: int
+    index: int = 0
+
+
+UNBOUND = Key(0)  # the key of a goal that belongs to no command
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Two numbers of the table compared, `tolerance` apart at most."""
+    """Two numbers of the table compared, `tolerance` apart at most; `text` shows the number that is measured.
+
+    That number is the left side, or the left side minus the right one where both are statistics.
+    """
 
     left: Quantity
     op: CompareOp
     right: Quantity
     tolerance: float
+    text: str = field(default="", compare=False, repr=False)
+    key: Key = field(default=UNBOUND, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The column's values have these shares; the rest, if `rest`, keeps its proportions in what is left."""
+    """The column's values have these shares; the rest, if `rest`, keeps its proportions in what is left.
+
+    `key` names the first share, the others have the indices after it; `text` shows the distribution.
+    """
 
     column: str
     shares: tuple[tuple[str, float], ...]
     rest: bool
     given: Pred | None
     tolerance: float
+    text: str = field(default="", compare=False, repr=False)
+    key: Key = field(default=UNBOUND, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +263,7 @@ class TableGoal:
 
 @dataclass(frozen=True, slots=True)
 class TableAim:
-    """A number of the table is pushed as far as `budget` (a share of utility) allows."""
+    """A number of the table is pushed as far as `budget` (a share of utility) allows; `text` shows the number."""
 
     direction: Direction
     value: Quantity
@@ -246,6 +271,12 @@ class TableAim:
     budget: float
     method: str | None = None
     weight: float | None = None
+    text: str = field(default="", compare=False, repr=False)
+
+    @property
+    def key(self) -> Key:
+        """The name of the number."""
+        return Key(self.origin.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +326,6 @@ class Spec:
 
     schema: Schema
     commands: tuple[Bound, ...]
-    program: Program = field(compare=False, repr=False)
 
     @property
     def rules(self) -> tuple[RowRule, ...]:
@@ -353,20 +383,50 @@ def columns_of(node: Pred | Quantity | Goal) -> frozenset[str]:
 
 
 def shares_of(goal: Distribution) -> tuple[tuple[str, Relation], ...]:
-    """The shares a distribution asks for, each as a comparison of its own; that of all other values is called `*`."""
+    """One comparison per share that a distribution asks for, by category; all other values together are `*`."""
     named = frozenset(category for category, _ in goal.shares)
-    wanted: list[tuple[str, float, Pred]] = [
+    parts: list[tuple[str, float, Pred]] = [
         (category, share, InSet(goal.column, frozenset({category}))) for category, share in goal.shares
     ]
     if goal.rest:
         left = 1.0 - sum(share for _, share in goal.shares)
-        wanted.append(("*", left, InSet(goal.column, named, negated=True)))
+        parts.append(("*", left, InSet(goal.column, named, negated=True)))
     present = Not(Missing(goal.column))
     given = present if goal.given is None else And((goal.given, present))
     return tuple(
-        (category, Relation(Statistic("P", (pred,), given), "==", Const(share), goal.tolerance))
-        for category, share, pred in wanted
+        (
+            category,
+            Relation(
+                Statistic("P", (pred,), given),
+                "==",
+                Const(share),
+                goal.tolerance,
+                f"{goal.text} {category}",
+                Key(goal.key.command, goal.key.index + offset),
+            ),
+        )
+        for offset, (category, share, pred) in enumerate(parts)
     )
+
+
+def with_keys(goal: Goal, command: int) -> Goal:
+    """The goal of a command, each of its comparisons named by a key."""
+    return _with_keys(goal, command, count())
+
+
+def _with_keys(goal: Goal, command: int, indices: Iterator[int]) -> Goal:
+    match goal:
+        case Relation():
+            return replace(goal, key=Key(command, next(indices)))
+        case Distribution(_, shares, rest):
+            first, *_ = islice(indices, len(shares) + rest)
+            return replace(goal, key=Key(command, first))
+        case AllOf(parts):
+            return AllOf(tuple(_with_keys(part, command, indices) for part in parts))
+        case AnyOf(parts):
+            return AnyOf(tuple(_with_keys(part, command, indices) for part in parts))
+        case _:
+            assert_never(goal)
 
 
 def statistics_of(node: Quantity | Goal) -> Iterator[Statistic]:

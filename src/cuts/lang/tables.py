@@ -100,7 +100,15 @@ def _relation(
     if not isfinite(slack):
         scope.add(needs_tolerance(span))
         return None
-    return Relation(a, sign, b, slack)
+    return Relation(a, sign, b, slack, _shown(left, right))
+
+
+def _shown(left: syntax.Expr, right: syntax.Expr) -> str:
+    """The text of the number a comparison measures: the side with a statistic; of two such sides, the difference."""
+    measured = [side for side in (left, right) if any(isinstance(node, syntax.Stat) for node in nodes(side))]
+    if len(measured) == 2:
+        return printer.expression(syntax.Arith("-", left, right))
+    return printer.expression((measured or [left])[0])
 
 
 def quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
@@ -272,7 +280,8 @@ def _spread(
     if shares is None:
         return None
     rest = any(key is None for key, _ in target.items)
-    return Distribution(column.name, shares, rest, given, SHARE_TOLERANCE if tolerance is None else tolerance)
+    slack = SHARE_TOLERANCE if tolerance is None else tolerance
+    return Distribution(column.name, shares, rest, given, slack, printer.expression(stat))
 
 
 def _shares(target: syntax.Shares, column: Category, scope: Scope) -> tuple[tuple[str, float], ...] | None:
