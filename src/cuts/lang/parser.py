@@ -13,6 +13,7 @@ from lark.exceptions import VisitError
 from lark.tree import Meta
 
 from cuts.lang import recover, syntax
+from cuts.lang.keywords import terminals
 from cuts.lang.pieces import pieces
 from cuts.lang.syntax import MAX_NESTED, Program
 from cuts.text.diagnostic import CutsError, Diagnostic
@@ -74,7 +75,9 @@ class _Refused(Exception):
 @cache
 def _lark() -> Lark:
     grammar = files("cuts.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, start=["program", "head", "statement"])
+    return Lark(
+        f"{grammar}\n{terminals()}\n", parser="lalr", propagate_positions=True, start=["program", "head", "statement"]
+    )
 
 
 def _build(start: str, text: str, offset: int) -> Any:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cuts.lang.syntax import Trivia
+from cuts.lang.syntax import ACTIONS, Trivia
 from cuts.text.source import Span
 
+_HEADED = "|".join(("SYNTHESIZE", *ACTIONS))  # words that open a statement when a `:` follows
 _TOKEN = re.compile(
-    r"""(?P<comment>(?:\#|--)[^\n]*)
+    rf"""(?P<comment>(?:\#|--)[^\n]*)
       | (?P<quoted>"[^"\n]*"|'[^'\n]*'|`[^`\n]+`)
       | (?P<stop>;)
-      | (?P<opening>\b(?:SYNTHESIZE|ENFORCE|ENSURE|MINIMIZE|MAXIMIZE)\b(?=\s*:)|\bLET\b
+      | (?P<opening>\b(?:{_HEADED})\b(?=\s*:)|\bLET\b
                    |\bEND\b(?=(?:\s|(?:\#|--)[^\n]*)*(?:;|\Z)))
       | (?P<other>\w+|\S)""",
     re.VERBOSE | re.IGNORECASE,

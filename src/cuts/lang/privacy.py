@@ -13,7 +13,7 @@ from cuts.lang.models import by_key, missing_argument
 from cuts.lang.options import bad_option, number_option, whole_option, word_option
 from cuts.lang.scope import Scope, ambiguous_name, type_mismatch, unknown_column
 from cuts.lang.spec import Origin, Privacy
-from cuts.text.diagnostic import PRIVACY, Diagnostic
+from cuts.text.diagnostic import PRIVACY, Code, Diagnostic
 from cuts.text.source import Span
 
 KIND = "DIFFERENTIAL PRIVACY"
@@ -88,11 +88,15 @@ def _amount(key: str, options: dict[str, syntax.Option], scope: Scope, span: Spa
     if isinstance(value, syntax.Number):
         return value.value
     example = "EPSILON=1.0" if key == "epsilon" else "DELTA=1e-9"
-    scope.add(_bad_amount(f"bad-{key}", f"{key.upper()} is a number", value.span, example))
+    scope.add(
+        _bad_amount(
+            "bad-epsilon" if key == "epsilon" else "bad-delta", f"{key.upper()} is a number", value.span, example
+        )
+    )
     return None
 
 
-def _bad_amount(code: str, title: str, span: Span, help: str) -> Diagnostic:
+def _bad_amount(code: Code, title: str, span: Span, help: str) -> Diagnostic:
     return Diagnostic(code, title, span, "not a privacy budget", f"e.g. {help}")
 
 

@@ -10,26 +10,26 @@ from collections.abc import Callable
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from cuts.lang.keywords import KEYWORDS
 from cuts.lang.pieces import Piece
 from cuts.lang.syntax import ACTIONS, KIND_ALIASES
 from cuts.text.diagnostic import CutsError, Diagnostic, nearest
 from cuts.text.source import Source, Span
+
+
+def _quoted(*terminals: str) -> dict[str, str]:
+    return {terminal: ", ".join(f"`{word}`" for word in KEYWORDS[terminal]) for terminal in terminals}
+
 
 # What a reader calls a terminal; the order is the order in which expectations are listed.
 _WORDS = {
     "NAME": "a name",
     "NUMBER": "a number",
     "STRING": "a quoted text",
-    "ACTION": "`ENFORCE`, `ENSURE`, `MINIMIZE`, `MAXIMIZE`",
-    "_LET": "`LET`",
+    **_quoted("ACTION", "_LET"),
     "SOURCE": "the name of a data set",
     "COMPARE": "a comparison",
-    "_AND": "`AND`",
-    "_OR": "`OR`",
-    "_IMPLIES": "`IMPLIES`",
-    "_IN": "`IN`",
-    "WITHIN": "`WITHIN`",
-    "_WITH": "`WITH`",
+    **_quoted("_AND", "_OR", "_IMPLIES", "_IN", "WITHIN", "_WITH"),
     "EQUAL": "`=`",
     "__ANON_0": "`:=`",
     "COLON": "`:`",
@@ -43,22 +43,6 @@ _WORDS = {
     "VBAR": "`|`",
     "$END": "`;`",
 }
-_KEYWORDS = {
-    "_AND": "AND",
-    "_OR": "OR",
-    "_IMPLIES": "IMPLIES",
-    "_IN": "IN",
-    "_BETWEEN": "BETWEEN",
-    "_IS": "IS",
-    "_NULL": "NULL",
-    "NOT": "NOT",
-    "WITHIN": "WITHIN",
-    "_WITH": "WITH",
-    "_PARAM": "PARAM",
-    "_LET": "LET",
-    "_SYNTHESIZE": "SYNTHESIZE",
-}
-
 ParsePart = Callable[[str, str, int], None]
 
 
@@ -191,9 +175,9 @@ def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
 
 
 def _keyword_like(written: str, expected: set[str]) -> str | None:
-    keywords = [word for terminal, word in _KEYWORDS.items() if terminal in expected]
-    if "ACTION" in expected:
-        keywords += [*ACTIONS, "END"]
+    keywords = [word for terminal, words in KEYWORDS.items() if terminal in expected for word in words]
+    if "ACTION" in expected:  # where a statement may begin, the program may end
+        keywords.append("END")
     return nearest(written, keywords) if re.fullmatch(r"\w+", written) else None
 
 
