@@ -23,10 +23,9 @@ from cuts.lang.spec import (
     Statistic,
     TableAim,
     TableGoal,
-    level,
-    statistics_of,
 )
 from cuts.lang.targets import target_values
+from cuts.lang.walks import level, statistics_of
 from cuts.logic.core import build_grid
 from cuts.logic.diagram import Diagram, compile_rules
 from cuts.logic.layout import conditions, lay_out

@@ -17,7 +17,8 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.comparisons import comparisons, comparisons_of
 from cuts.lang.parser import parse
-from cuts.lang.spec import Distribution, Key, Spec, TableAim, TableGoal, shares_of
+from cuts.lang.spec import Distribution, Key, Spec, TableAim, TableGoal
+from cuts.lang.walks import shares_of
 
 SCHEMA = Schema("t", (Integer("n", 0, 9), Category("c", ("a", "b", "*"))))
 TABLE = Table(pa.table({"n": [0, 1, 2, 3, 8, 9], "c": ["a", "a", "b", "b", "a", "*"]}))

@@ -16,8 +16,9 @@ from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.lang.spec import Spec, Statistic, TableGoal, statistics_of
+from cuts.lang.spec import Spec, Statistic, TableGoal
 from cuts.lang.targets import AllTargets, AnyTarget, Target, Targets, leaves, single, violation, wanted
+from cuts.lang.walks import statistics_of
 from cuts.read import exact
 
 SCHEMA = Schema(

@@ -33,10 +33,8 @@ from cuts.lang.spec import (
     Spec,
     TableAim,
     TableGoal,
-    columns_of,
-    level,
-    shares_of,
 )
+from cuts.lang.walks import columns_of, level, shares_of
 from cuts.read import exact
 
 EXAMPLES = 3  # counterexample rows shown

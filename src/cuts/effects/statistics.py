@@ -15,9 +15,10 @@ from time import process_time
 import torch
 
 from cuts.data.schema import Schema
-from cuts.lang.spec import Const, Pred, TableAim, TableGoal, statistics_of
+from cuts.lang.spec import Const, Pred, TableAim, TableGoal
 from cuts.lang.targets import AllTargets, Target, Targets, single, target_values, violation, wanted
 from cuts.lang.tolerance import default_tolerance
+from cuts.lang.walks import statistics_of
 from cuts.logic.layout import conditions
 from cuts.logic.splits import Classes, find_splits
 from cuts.model.cells import Statistics

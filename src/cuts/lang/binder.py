@@ -32,10 +32,10 @@ from cuts.lang.spec import (
     Spec,
     TableAim,
     TableGoal,
-    with_keys,
 )
 from cuts.lang.syntax import Command, Kind, Program
 from cuts.lang.tolerance import GAP_TOLERANCE
+from cuts.lang.walks import with_keys
 from cuts.text.diagnostic import CutsError, Diagnostic, has_errors, nearest
 from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.names import measures

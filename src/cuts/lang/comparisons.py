@@ -19,9 +19,9 @@ from cuts.lang.spec import (
     Spec,
     TableAim,
     TableGoal,
-    shares_of,
 )
 from cuts.lang.syntax import CompareOp
+from cuts.lang.walks import shares_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from cuts.lang.spec import (
     Statistic,
     TableAim,
     TableGoal,
-    shares_of,
 )
 from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
+from cuts.lang.walks import shares_of
 
 INSIDE = 0.1  # of a tolerance: how far inside its bounds an inequality is aimed
 SHARE_INSIDE = 0.002  # the same of the shares that stand for a quantile

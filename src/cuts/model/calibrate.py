@@ -18,8 +18,9 @@ from torch import Tensor
 
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray, Table
-from cuts.lang.spec import Quantity, Statistic, statistics_of
+from cuts.lang.spec import Quantity, Statistic
 from cuts.lang.targets import Target, Targets, single, violation
+from cuts.lang.walks import statistics_of
 from cuts.read import exact, relaxed
 from cuts.vocab.names import statistics
 

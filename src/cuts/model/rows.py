@@ -23,8 +23,9 @@ from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
-from cuts.lang.spec import Pred, Spec, TableGoal, statistics_of
+from cuts.lang.spec import Pred, Spec, TableGoal
 from cuts.lang.targets import Targets, wanted
+from cuts.lang.walks import statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import Cuts, find_cuts
 from cuts.logic.diagram import compile_rules
