@@ -16,7 +16,7 @@ import torch
 
 from cuts.data.schema import Schema
 from cuts.lang.spec import Const, Pred, TableAim, TableGoal
-from cuts.lang.targets import AllTargets, Target, Targets, single, target_values, violation, wanted
+from cuts.lang.targets import AllTargets, Target, Targets, nearest_targets, target_values, targets_of, violation
 from cuts.lang.tolerance import default_tolerance
 from cuts.lang.walks import statistics_of
 from cuts.logic.layout import conditions
@@ -86,7 +86,7 @@ def pursue(
     # Numbers that are held are about what tells the label.
     ground = _Ground(mix, stats, again, None if held else again.label)
     known = {
-        place: _Pursuit(wanted(command.goal, schema), command.weight, command.method)
+        place: _Pursuit(targets_of(command.goal, schema), command.weight, command.method)
         for place, command in enumerate(commands)
         if isinstance(command, TableGoal)
     }
@@ -142,7 +142,7 @@ def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, di
     """What has a closed form, command by command, and the classes components are split by for it."""
     stats = ground.stats
     wants = {
-        place: list(single(each.want, lambda want: violation(want, stats.known(want.value, ground.mix))))
+        place: list(nearest_targets(each.want, lambda want: violation(want, stats.known(want.value, ground.mix))))
         for place, each in pursuits.items()
         if each.weight is None and each.method != "penalty"
     }

@@ -24,7 +24,7 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal
-from cuts.lang.targets import Targets, wanted
+from cuts.lang.targets import Targets, targets_of
 from cuts.lang.walks import statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import Cuts, find_cuts
@@ -72,7 +72,7 @@ def sample_blocks(
     knobs = model.facts.group_shares if where is None else ()
     if not goals and not knobs:
         return _mapped(lambda chunk: _drawn(model, source, *chunk), draw.chunks(wanted_rows), workers)
-    wants = (*(wanted(goal.goal, spec.schema) for goal in goals), *map(hold, knobs))
+    wants = (*(targets_of(goal.goal, spec.schema) for goal in goals), *map(hold, knobs))
     whole = wanted_rows <= MAX_WHOLE and any(_counts_rows(goal) for goal in goals)
     ends = _even(wanted_rows, whole=whole)
 
