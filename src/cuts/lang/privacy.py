@@ -9,8 +9,7 @@ from typing import Literal
 from cuts.data.schema import Category, Column, Empty, Identifier, Schema
 from cuts.data.schema_file import render_declaration
 from cuts.lang import syntax
-from cuts.lang.models import by_key, missing_argument
-from cuts.lang.options import bad_option, number_option, whole_option, word_option
+from cuts.lang.options import bad_option, by_key, missing_argument, number_option, whole_option, word_option
 from cuts.lang.scope import Scope, ambiguous_name, type_mismatch, unknown_column
 from cuts.lang.spec import Origin, Privacy
 from cuts.text.diagnostic import PRIVACY, Code, Diagnostic
@@ -25,7 +24,7 @@ _KEYS = ("epsilon", "delta", "max_rows_per_person", "person", "relation", "domai
 
 def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> Privacy | None:
     """The terms a privacy command states."""
-    before = len(scope.found)
+    before = len(scope.diagnostics)
     options = by_key(settings, _KEYS, KIND, scope)
     epsilon = _amount("epsilon", options, scope, origin.body_span)
     delta = _amount("delta", options, scope, origin.body_span)
@@ -44,7 +43,7 @@ def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> 
     if "relation" in options and word_option(options["relation"], ("add_remove", "replace"), scope) == "replace":
         relation = "replace"
     person = _person(options, scope)
-    if len(scope.found) > before or epsilon is None or delta is None or rows_each is None:
+    if len(scope.diagnostics) > before or epsilon is None or delta is None or rows_each is None:
         return None
     return Privacy(epsilon, delta, origin, rows_each, person, relation, domain)
 
