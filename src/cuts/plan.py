@@ -34,10 +34,9 @@ from cuts.lang.spec import (
     Statistic,
     TableAim,
     TableGoal,
-    level,
-    statistics_of,
 )
 from cuts.lang.targets import target_values
+from cuts.lang.walks import level, statistics_of
 from cuts.logic.core import Cuts, build_grid, comparisons, find_cuts
 from cuts.logic.layout import conditions, lay_out
 from cuts.logic.splits import find_splits

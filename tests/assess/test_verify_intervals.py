@@ -22,9 +22,9 @@ from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.table import Table
 from cuts.flow import judge
 from cuts.lang.binder import bind
-from cuts.lang.comparisons import compared
+from cuts.lang.comparisons import comparisons
 from cuts.lang.parser import parse
-from cuts.lang.spec import ColumnValue, InSet, Quantity, Spec, Statistic, TableAim
+from cuts.lang.spec import ColumnValue, InSet, Key, Quantity, Spec, Statistic, TableAim
 from cuts.read import exact
 from cuts.text.diagnostic import CutsError
 from cuts.vocab.names import statistics
@@ -185,7 +185,7 @@ def test_of_a_large_table_a_part_is_drawn_and_the_interval_narrowed(monkeypatch:
 def test_a_statistic_is_told_for_the_real_table_and_the_model_too() -> None:
     spec = spec_of("ENFORCE: x < 9;", "ENFORCE: E[x] == 1 WITHIN 0.1;", "MINIMIZE: P[n > 3];")
     made, real = table_of(300, seed=8), table_of(300, seed=9, mean=1.0)
-    first, second = facts(spec, made, real=real, model={2: [0.9]})
+    first, second = facts(spec, made, real=real, model={Key(2): 0.9})
     assert first.real == pytest.approx(real.numbers("x").mean())
     assert first.value == pytest.approx(made.numbers("x").mean())
     assert (first.model, second.model) == (0.9, None)
@@ -193,8 +193,8 @@ def test_a_statistic_is_told_for_the_real_table_and_the_model_too() -> None:
     assert second.target is None
     assert second.interval is not None
     assert not first.gap
-    with pytest.raises(ValueError, match="zip"):
-        verify(spec, made, model={2: [0.9, 1.0]})
+    with pytest.raises(ValueError, match="compares no numbers"):
+        verify(spec, made, model={Key(2): 0.9, Key(2, 1): 1.0})
 
 
 def test_of_two_statistics_the_difference_is_told() -> None:
@@ -220,11 +220,16 @@ def test_every_comparison_of_a_goal_has_its_own_text() -> None:
         "ENFORCE: {a: 30%, *: proportional} == DIST[c | many] WITHIN 0.1;",
         "ENFORCE: P[c == a] > 0.9 IMPLIES COUNT[many] >= 10;",
     )
-    (between, spread, implied) = compared(spec).values()
+    between, shares, implied = ([one for one in comparisons(spec) if one.key.command == number] for number in (1, 2, 3))
     assert [one.text for one in between] == ["E[n]", "E[n]", "P[n > 3]", "E[x]", "E[x]"]
-    assert [one.text for one in spread] == ["DIST[c | n > 3] a", "DIST[c | n > 3] *"]
+    assert [one.text for one in shares] == ["DIST[c | n > 3] a", "DIST[c | n > 3] *"]
     assert [one.text for one in implied] == ["P[c == a]", "COUNT[n > 3]"]
     assert [one.op for one in between] == [">=", "<=", ">=", ">=", "<="]
+    assert [one.key for one in between + shares + implied] == [
+        *(Key(1, index) for index in range(5)),
+        *(Key(2, index) for index in range(2)),
+        *(Key(3, index) for index in range(2)),
+    ]
 
 
 def test_shares_of_a_distribution_have_values_and_intervals() -> None:
@@ -250,7 +255,7 @@ def test_the_real_table_of_a_private_program_is_refused() -> None:
         verify(bind(parse(program), SCHEMA), made, real=made)
     with pytest.raises(CutsError, match="reads-private-data"):
         judge.verify(parse(program), SCHEMA, made, real=made)
-    (fact,) = facts(bind(parse(program), SCHEMA), made, model={2: [0.5]})
+    (fact,) = facts(bind(parse(program), SCHEMA), made, model={Key(2): 0.5})
     assert fact.model == 0.5
     assert fact.interval is not None
 
@@ -263,7 +268,7 @@ def test_a_second_table_has_a_line_a_statistic() -> None:
     made = table_of(300, seed=8)
     plain = render.as_text(verify(spec, made)).split("\n\n")
     assert plain[1].splitlines()[0].split() == ["line", "statistic", "table", "target", "tolerance", "fresh", "draw"]
-    full = render.as_text(verify(spec, made, real=made, model={2: [0.1], 3: [0.0]})).split("\n\n")
+    full = render.as_text(verify(spec, made, real=made, model={Key(2): 0.1, Key(3): 0.0})).split("\n\n")
     head, gap, aim = full[1].splitlines()
     assert head.split() == ["line", "statistic", "real", "model", "table", "target", "tolerance", "fresh", "draw"]
     assert "E[x | c == a] - E[x | c == b]" in gap

@@ -30,8 +30,8 @@ from cuts.lang.spec import (
     Pred,
     Quantity,
     Statistic,
-    statistics_of,
 )
+from cuts.lang.walks import statistics_of
 from cuts.logic.core import find_cuts
 from cuts.logic.layout import conditions, lay_out
 from cuts.model.cells import Statistics

@@ -123,12 +123,11 @@ def test_the_model_itself_has_the_numbers(name: str) -> None:
     asked = {verdict.number: verdict.facts for verdict in verify(spec, people(), interval=False)}
     for goal in model.facts.goals:
         facts = asked[goal.number]
-        assert len(goal.after) == len(goal.before) == len(goal.real) == len(facts)
-        for fact, real, after in zip(facts, goal.real, goal.after, strict=True):
-            assert real == pytest.approx(fact.value - fact.target if fact.gap and fact.target else fact.value)
+        for fact, number in zip(facts, goal.numbers, strict=True):
+            assert number.real == pytest.approx(fact.value - fact.target if fact.gap and fact.target else fact.value)
             if fact.op == "==" and "MEDIAN" not in fact.statistic:
                 target = 0.0 if fact.gap else fact.target
-                assert after == pytest.approx(target, abs=fact.tolerance)
+                assert number.after == pytest.approx(target, abs=fact.tolerance)
 
 
 # --- large tables, identifiers, conditions
@@ -200,10 +199,10 @@ def test_a_command_with_a_weight_of_its_own_is_left_to_it() -> None:
     assert calibrated(model.spec) == ()
     (goal,) = model.facts.goals
     assert goal.method == "penalty"
-    assert 30 < goal.after[0] < goal.before[0] - 0.5
+    assert 30 < goal.numbers[0].after < goal.numbers[0].before - 0.5
     made, told = drawn(model)
     assert told == []
-    assert np.mean(made.numbers("age")) == pytest.approx(goal.after[0], abs=5 * 18 / np.sqrt(ROWS))
+    assert np.mean(made.numbers("age")) == pytest.approx(goal.numbers[0].after, abs=5 * 18 / np.sqrt(ROWS))
 
 
 def test_beside_one_others_are_calibrated() -> None:
@@ -222,15 +221,15 @@ def test_a_number_is_pushed_as_far_as_the_budget_allows(aim: str, budget: int) -
     (curve,) = model.facts.trade_offs
     goal = model.facts.goals[1]
     sign = 1 if "MAXIMIZE" in aim else -1
-    assert sign * (goal.after[0] - goal.before[0]) > 0
+    assert sign * (goal.numbers[0].after - goal.numbers[0].before) > 0
     assert curve.trials
     assert sign * (curve.chosen - curve.start.value) > 0
     affordable = [t for t in curve.trials if t.utility >= curve.start.utility * (1 - budget / 100)]
-    reached = min(curve.trials, key=lambda trial: abs(trial.value - goal.after[0]))
+    reached = min(curve.trials, key=lambda trial: abs(trial.value - goal.numbers[0].after))
     assert reached in affordable
     distances = [abs(trial.value - curve.start.value) for trial in curve.trials]
     assert distances == sorted(distances)
-    assert model.facts.goals[0].after[0] == pytest.approx(45, abs=0.4)  # what is enforced stays so
+    assert model.facts.goals[0].numbers[0].after == pytest.approx(45, abs=0.4)  # what is enforced stays so
 
 
 @pytest.mark.parametrize("budget", [1, 10])
@@ -239,12 +238,12 @@ def test_the_value_chosen_is_one_that_was_tried_and_that_the_model_has(budget: i
     model = fitted(f"ENFORCE: E[age] == 45; MINIMIZE: MI[sex, paid] WITH budget={budget}%;")
     (curve,) = model.facts.trade_offs
     assert min(abs(trial.value - curve.chosen) for trial in curve.trials) < 2e-3
-    assert model.facts.goals[1].after[0] == pytest.approx(curve.chosen, abs=2e-3)
+    assert model.facts.goals[1].numbers[0].after == pytest.approx(curve.chosen, abs=2e-3)
 
 
 def test_a_larger_budget_goes_further() -> None:
     reached = [
-        fitted(f"ENFORCE: E[age] == 45; MINIMIZE: MI[sex, paid] WITH budget={budget}%;").facts.goals[1].after[0]
+        fitted(f"ENFORCE: E[age] == 45; MINIMIZE: MI[sex, paid] WITH budget={budget}%;").facts.goals[1].numbers[0].after
         for budget in (1, 10)
     ]
     assert reached[1] <= reached[0]

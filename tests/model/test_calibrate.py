@@ -14,7 +14,7 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import Spec, TableGoal
-from cuts.lang.targets import Targets, wanted
+from cuts.lang.targets import Targets, targets_of
 from cuts.model.calibrate import MAX_TAKEN, Calibration, choose
 
 LETTERS = tuple("abcdefgh")
@@ -50,7 +50,7 @@ def pool(rows: int = 4 * ROWS, seed: int = 1) -> Table:
 
 def bound(*goals: str) -> tuple[Spec, list[Targets]]:
     spec = bind(parse(f"SYNTHESIZE: t; {' '.join(f'ENFORCE: {goal};' for goal in goals)} END;"), SCHEMA)
-    return spec, [wanted(each.goal, SCHEMA) for each in spec.commands if isinstance(each, TableGoal)]
+    return spec, [targets_of(each.goal, SCHEMA) for each in spec.commands if isinstance(each, TableGoal)]
 
 
 def chosen(

@@ -19,7 +19,7 @@ from cuts.data.schema import Category, Integer, Schema
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import TableGoal
-from cuts.lang.targets import AllTargets, AnyTarget, Targets, leaves, violation, wanted
+from cuts.lang.targets import AllTargets, AnyTarget, Targets, all_targets, targets_of, violation
 from cuts.model.cells import Statistics
 from cuts.model.controller import FADING, FAR, Controller
 from cuts.model.finetune import PRECISION, Finetuned, finetune, own_marginals, want_term
@@ -113,7 +113,7 @@ def start() -> tuple[Mixture, Refit]:
 def want_of(body: str) -> Targets:
     (goal,) = bind(parse(f"SYNTHESIZE: t; ENFORCE: {body}; END;"), SCHEMA).commands
     assert isinstance(goal, TableGoal)
-    return wanted(goal.goal, SCHEMA)
+    return targets_of(goal.goal, SCHEMA)
 
 
 def tuned(*bodies: str, weight: float | None = None, mix: Mixture | None = None) -> Finetuned:
@@ -134,7 +134,7 @@ def is_met(want: Targets, mix: Mixture) -> bool:
 
 
 def value_of(body: str, mix: Mixture) -> float:
-    (want,) = leaves(want_of(body))
+    (want,) = all_targets(want_of(body))
     return Statistics(CODEC, ROWS).known(want.value, mix)
 
 

@@ -13,8 +13,9 @@ from cuts.data.codec import build_codec
 from cuts.data.schema import Category, Integer, Schema
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.lang.spec import TableGoal, statistics_of
-from cuts.lang.targets import Target, single, violation, wanted
+from cuts.lang.spec import TableGoal
+from cuts.lang.targets import Target, nearest_targets, targets_of, violation
+from cuts.lang.walks import statistics_of
 from cuts.logic.splits import MAX_CLASSES, find_splits
 from cuts.model.cells import Statistics
 from cuts.model.mixture import Mixture
@@ -61,7 +62,7 @@ def wants_of(commands: str, mix: Mixture, stats: Statistics) -> list[Target]:
     return [
         want
         for goal in goals
-        for want in single(wanted(goal, SCHEMA), lambda one: violation(one, stats.known(one.value, mix)))
+        for want in nearest_targets(targets_of(goal, SCHEMA), lambda one: violation(one, stats.known(one.value, mix)))
     ]
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
-from cuts.lang.spec import Quantity, Statistic, statistics_of
+from cuts.lang.spec import Quantity, Statistic
+from cuts.lang.walks import statistics_of
 from cuts.read import exact
 
 DRAWS = 200

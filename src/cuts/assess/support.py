@@ -25,8 +25,8 @@ from cuts.lang.spec import (
     Spec,
     Statistic,
     TableGoal,
-    statistics_of,
 )
+from cuts.lang.walks import statistics_of
 from cuts.read import exact
 from cuts.text.diagnostic import Diagnostic, counted
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, assert_never
@@ -15,7 +15,7 @@ from cuts.assess.learners import CLASSIFIERS, Classifier, missing_libraries
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.lang.comparisons import Comparison, compared
+from cuts.lang.comparisons import Comparison, comparisons, comparisons_of
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -23,6 +23,7 @@ from cuts.lang.spec import (
     Distribution,
     Goal,
     Implies,
+    Key,
     Level,
     ModelAim,
     ModelGoal,
@@ -32,9 +33,8 @@ from cuts.lang.spec import (
     Spec,
     TableAim,
     TableGoal,
-    columns_of,
-    level,
 )
+from cuts.lang.walks import columns_of, level, shares_of
 from cuts.read import exact
 
 EXAMPLES = 3  # counterexample rows shown
@@ -97,17 +97,17 @@ def verify(
     *,
     real: Table | None = None,
     reference: Table | None = None,
-    model: Mapping[int, Sequence[float]] | None = None,
+    model: Mapping[Key, float] | None = None,
     interval: bool = True,
     panel: Sequence[Classifier] = CLASSIFIERS,
 ) -> tuple[Verdict, ...]:
     """A verdict for every command, decided on the table's values as written.
 
-    Statistics of `real`, the real table, and of the `model` are told beside; the latter by a command's number, one
-    value for each of its facts (`lang/compared.py`). The learners of the `panel` are trained on the table for commands
-    about classifiers, and tried on the `reference` rows, by default the real ones. A private program's real table must
-    stay out of what is told: `real` is then a ValueError, and the reference rows of a private model before it was
-    shaped. Without `interval` no row is drawn again.
+    Each fact also shows the same number in the `real` table and in the `model`, whose numbers are given by key
+    (`lang/comparisons.py`). For commands about classifiers, the learners of the `panel` are trained on the table and
+    tested on the `reference` rows, by default the real ones. The real table of a private program must not show in a
+    verdict: `real` is then a ValueError, and the reference rows are those of the private model before it was shaped.
+    Without `interval` there is no bootstrap.
     """
     if real is not None and spec.privacy is not None:
         raise ValueError("the real table of a private program is never shown")
@@ -146,37 +146,43 @@ def _needed(command: Bound) -> frozenset[str]:
             assert_never(command)
 
 
-def _facts(
-    spec: Spec, table: Table, real: Table | None, model: Mapping[int, Sequence[float]], interval: bool
-) -> dict[int, tuple[Fact, ...]]:
-    """The facts of every TABLE command, by its number."""
-    numbers = compared(spec)
-    quantities = [one.measured for wanted in numbers.values() for one in wanted]
+def _facts(spec: Spec, table: Table, real: Table | None, model: Mapping[Key, float], interval: bool) -> dict[Key, Fact]:
+    """The facts of all TABLE commands."""
+    numbers = comparisons(spec)
+    unknown = model.keys() - {number.key for number in numbers}
+    if unknown:
+        raise ValueError(f"the program compares no numbers named {sorted(unknown)}")
+    quantities = [number.measured for number in numbers]
     rows = None if real is None else conform(real, spec.schema, frozenset().union(*map(columns_of, quantities)))
-    drawn = iter(intervals(quantities, table, spec.schema) if interval else [None] * len(quantities))
-    facts: dict[int, tuple[Fact, ...]] = {}
-    for number, wanted in numbers.items():
-        known = model.get(number, [None] * len(wanted))
-        facts[number] = tuple(
-            replace(
-                _fact(one, table, spec.schema),
-                interval=next(drawn),
-                real=None if rows is None else exact.value(one.measured, rows, spec.schema),
-                model=modelled,
-            )
-            for one, modelled in zip(wanted, known, strict=True)
+    ranges = intervals(quantities, table, spec.schema) if interval else (None,) * len(quantities)
+    return {
+        number.key: replace(
+            _fact(number, table, spec.schema),
+            interval=new_sample,
+            real=None if rows is None else exact.value(number.measured, rows, spec.schema),
+            model=model.get(number.key),
         )
-    return facts
+        for number, new_sample in zip(numbers, ranges, strict=True)
+    }
 
 
-def _fact(one: Comparison, table: Table, schema: Schema) -> Fact:
+def _fact(number: Comparison, table: Table, schema: Schema) -> Fact:
     """A number of the table beside its target, if it has one."""
-    value = exact.value(one.value, table, schema)
-    if one.target is None or one.op is None or one.tolerance is None:
-        return Fact(value, None, None, None, None, statistic=one.text)
-    target = exact.value(one.target, table, schema)
-    held = _within(value, one.op, target, one.tolerance)
-    return Fact(value, target, one.op, one.tolerance, held, one.about, gap=one.is_gap, statistic=one.text)
+    value = exact.value(number.value, table, schema)
+    if number.target is None or number.op is None or number.tolerance is None:
+        return Fact(value, None, None, None, None, statistic=number.text)
+    target = exact.value(number.target, table, schema)
+    is_met = _within(value, number.op, target, number.tolerance)
+    return Fact(
+        value,
+        target,
+        number.op,
+        number.tolerance,
+        is_met,
+        number.about,
+        gap=number.is_gap,
+        statistic=number.text,
+    )
 
 
 def _verdict(
@@ -184,14 +190,14 @@ def _verdict(
     table: Table,
     written: Table,
     spec: Spec,
-    known: Mapping[int, tuple[Fact, ...]],
+    known: Mapping[Key, Fact],
     effects: Mapping[int, Effect],
 ) -> Verdict:
     """The verdict on a conformed table; `written` is the same as it came, for examples."""
     origin = command.origin
     held: bool | None = None
     rows: Rows | None = None
-    facts = known.get(origin.number, ())
+    facts: tuple[Fact, ...] = ()
     effect = effects.get(origin.number)
     note = ""
     match command:
@@ -199,8 +205,10 @@ def _verdict(
             rows = _rows(command, table, None if spec.privacy is not None else written)
             held = rows.satisfied == rows.total
         case TableGoal(goal):
-            held = _met(goal, iter(facts))
+            facts = tuple(known[comparison.key] for comparison in comparisons_of(command))
+            held = _met(goal, known)
         case TableAim(direction):
+            facts = (known[command.key],)
             note = f"{direction.lower()}d: no target to meet"
         case ModelGoal(_, op, bound, tolerance):
             held = None if effect is None else _within(effect.counted.value, op, bound, tolerance)
@@ -234,17 +242,17 @@ def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:
     )
 
 
-def _met(goal: Goal, facts: Iterator[Fact]) -> bool:
-    """Whether a goal is met; takes the facts of its comparisons, which come in order."""
+def _met(goal: Goal, facts: Mapping[Key, Fact]) -> bool:
+    """Whether a goal is met, by the facts of its comparisons."""
     match goal:
         case Relation():
-            return next(facts).holds is True
-        case Distribution(_, shares, rest):
-            near = [next(facts).holds is True for _ in range(len(shares) + rest)]
-            return all(near)
-        case AllOf(parts) | AnyOf(parts):
-            met = [_met(part, facts) for part in parts]
-            return all(met) if isinstance(goal, AllOf) else any(met)
+            return facts[goal.key].holds is True
+        case Distribution():
+            return all(_met(share, facts) for _, share in shares_of(goal))
+        case AllOf(parts):
+            return all(_met(part, facts) for part in parts)
+        case AnyOf(parts):
+            return any(_met(part, facts) for part in parts)
         case _:
             assert_never(goal)
 

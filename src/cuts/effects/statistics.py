@@ -17,13 +17,14 @@ import torch
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.effects.shaping import Shaping
-from cuts.lang.comparisons import compared
-from cuts.lang.spec import Const, Spec, TableAim, TableGoal, statistics_of
-from cuts.lang.targets import AllTargets, Target, Targets, single, violation, wanted
+from cuts.lang.comparisons import comparisons_of
+from cuts.lang.spec import Const, Spec, TableAim, TableGoal
+from cuts.lang.targets import AllTargets, Target, Targets, nearest_targets, targets_of, violation
 from cuts.lang.tolerance import default_tolerance
+from cuts.lang.walks import statistics_of
 from cuts.logic.splits import Classes, find_splits
 from cuts.model.cells import Statistics
-from cuts.model.facts import GoalFacts, TradeOff, Trial
+from cuts.model.facts import GoalFacts, Number, TradeOff, Trial
 from cuts.model.finetune import Term, finetune, own_marginals, want_term
 from cuts.model.group_shares import GroupShare, hold
 from cuts.model.mixture import Mixture
@@ -57,13 +58,18 @@ def with_shares(shaping: Shaping, shares: Sequence[GroupShare]) -> Model:
     ground = _Ground(model.mixture, stats, learned.refit(shaping.observer), shaping.plan, learned.label)
     moved = pursue(ground, commands, schema, learned.utility(), [hold(share) for share in shares])
     sample = conform(learned.sample, schema)
-    numbers = compared(shaping.plan.spec)
     goals = []
     for command in commands:
-        measured = [one.measured for one in numbers[command.origin.number]]
-        real = tuple(exact.value(one, sample, schema) for one in measured)
-        before, after = (tuple(stats.known(one, mix) for one in measured) for mix in (model.mixture, moved.mixture))
-        goals.append(GoalFacts(command.origin.number, command.origin.line, real, before, after))
+        numbers = tuple(
+            Number(
+                comparison.key,
+                real=exact.value(comparison.measured, sample, schema),
+                before=stats.known(comparison.measured, model.mixture),
+                after=stats.known(comparison.measured, moved.mixture),
+            )
+            for comparison in comparisons_of(command)
+        )
+        goals.append(GoalFacts(command.origin.number, command.origin.line, numbers))
     facts = replace(
         model.facts,
         goal_seconds=model.facts.goal_seconds + moved.cpu_seconds,
@@ -128,7 +134,7 @@ def pursue(
     """The mixture moved to what the commands ask for, with group shares kept."""
     began = process_time()
     pursuits = {
-        command.origin.number: _Pursuit(wanted(command.goal, schema), ground.is_closed(command), command.weight)
+        command.origin.number: _Pursuit(targets_of(command.goal, schema), ground.is_closed(command), command.weight)
         for command in commands
         if isinstance(command, TableGoal)
     }
@@ -187,7 +193,9 @@ def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, di
     stats = ground.stats
     order = sorted((number for number, pursuit in pursuits.items() if pursuit.is_closed), key=lambda n: n == SHARES)
     targets = {
-        number: list(single(pursuits[number].targets, lambda t: violation(t, stats.known(t.value, ground.mix))))
+        number: list(
+            nearest_targets(pursuits[number].targets, lambda t: violation(t, stats.known(t.value, ground.mix)))
+        )
         for number in order
     }
     groups = [[stat for target in some for stat in statistics_of(target.value)] for some in targets.values()]

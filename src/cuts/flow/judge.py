@@ -19,6 +19,7 @@ from cuts.flow.checks import check_shows_real
 from cuts.flow.inputs import infer_for_target
 from cuts.lang.binder import bind_all
 from cuts.lang.placeholders import fill
+from cuts.lang.spec import Key
 from cuts.lang.syntax import Program
 from cuts.text.diagnostic import CutsError
 
@@ -30,7 +31,7 @@ def verify(
     *,
     values: Mapping[str, str | float] | None = None,
     real: Any = None,
-    model: Mapping[int, Sequence[float]] | None = None,
+    model: Mapping[Key, float] | None = None,
     panel: Sequence[Classifier] = CLASSIFIERS,
 ) -> tuple[Verdict, ...]:
     """A verdict for every command on a table or frame; raises when the program does not bind.

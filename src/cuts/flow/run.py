@@ -105,7 +105,7 @@ def run(
         drawn.table,
         real=fitted.real,
         reference=fitted.reference,
-        model={goal.number: goal.after for goal in fitted.model.facts.goals},
+        model=fitted.model.facts.numbers,
         panel=panel,
     )
     return RunResult(fitted.model, fitted.plan, drawn, verdicts, output)

@@ -63,7 +63,7 @@ def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
             reach += " in whole numbers"
         return Diagnostic(
             "outside-domain",
-            f"no value of `{column.name}` satisfies this: it goes from {reach}",
+            f"no value of `{column.name}` satisfies this: its values range from {reach}",
             span,
             label,
             "change the number, or widen the column's range in the schema",
@@ -76,14 +76,14 @@ def outside_domain(leaf: Pred, body: syntax.Expr, schema: Schema) -> Diagnostic:
             "rejects every row",
             f"add `missing = true` to `{leaf.column}` in the schema",
         )
-    return Diagnostic("outside-domain", "this never holds", body.span, "rejects every row", "leave the command out")
+    return Diagnostic("outside-domain", "this never holds", body.span, "rejects every row", "remove the command")
 
 
 def _leaf_span(leaf: LinearCompare, body: syntax.Expr, schema: Schema) -> Span:
     """The smallest comparison in `body` that states `leaf`, for the carets."""
     for node in nodes(body):
         if isinstance(node, syntax.Compare | syntax.Between | syntax.Member):
-            held = rows.predicate(node, Scope(schema))
-            if held is not None and leaf in _conjuncts(held):
+            pred = rows.predicate(node, Scope(schema))
+            if pred is not None and leaf in _conjuncts(pred):
                 return node.span
     return body.span

@@ -1,4 +1,4 @@
-"""LET: shorthands replaced by what they stand for."""
+"""LET: shorthands replaced by the expressions they stand for."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def _mentions(expr: Expr | syntax.Settings, lets: dict[str, Let]) -> set[str]:
 
 
 def _reachable(names: set[str], graph: dict[str, set[str]]) -> set[str]:
-    """The names and all they lead to."""
-    found: set[str] = set()
+    """The names and all that their definitions need."""
+    reached: set[str] = set()
     stack = list(names)
     while stack:
         name = stack.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             stack.extend(graph[name])
-    return found
+    return reached
 
 
 def _expand(body: Expr | syntax.Settings, lets: dict[str, Let], scope: Scope) -> Expr | syntax.Settings | None:
@@ -113,18 +113,18 @@ def circular_let(let: Let) -> Diagnostic:
     """A shorthand that needs itself."""
     return Diagnostic(
         "circular-let",
-        f"`{let.name.text}` is defined by itself",
+        f"`{let.name.text}` is defined in terms of itself",
         let.span,
-        "in a circle",
+        "circular",
         "define it by columns and numbers only",
     )
 
 
 def too_large(span: Span) -> Diagnostic:
-    """Shorthands of shorthands that never end."""
+    """Shorthands of shorthands that grow beyond the limit."""
     return Diagnostic(
         "syntax-error",
-        "with its shorthands written out, this expression is too large",
+        "this expression is too large once its shorthands are expanded",
         span,
         "too large",
         "split it into several commands",
@@ -132,7 +132,7 @@ def too_large(span: Span) -> Diagnostic:
 
 
 def unused_let(let: Let) -> Diagnostic:
-    """A shorthand nobody uses."""
+    """A shorthand that is never used."""
     return Diagnostic(
-        "unused-let", f"`{let.name.text}` is never used", let.name.span, "unused", "leave it out", severity="warning"
+        "unused-let", f"`{let.name.text}` is never used", let.name.span, "unused", "remove it", severity="warning"
     )

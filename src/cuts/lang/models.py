@@ -1,18 +1,16 @@
-"""MODEL expressions to measures."""
+"""MODEL expressions to measures of classifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cuts.data.schema import Category
-from cuts.lang import sums, syntax
-from cuts.lang.options import number_option, whole_option
+from cuts.lang import examples, printer, sums, syntax
+from cuts.lang.options import by_key, missing_argument, number_option, whole_option, wrong_arguments
+from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope, type_mismatch
 from cuts.lang.spec import MeasureOf
 from cuts.lang.sums import FLIPPED
 from cuts.lang.syntax import CompareOp
-from cuts.lang.tables import wrong_arguments
-from cuts.text.diagnostic import Diagnostic, did_you_mean
+from cuts.text.diagnostic import Diagnostic, listed
 from cuts.text.source import Span
 from cuts.vocab.names import DEPRECATED, measures
 from cuts.vocab.registry import LEARNER_OPTIONS
@@ -28,15 +26,7 @@ def split(expr: syntax.Expr, scope: Scope) -> tuple[syntax.Call, CompareOp | Non
         case syntax.Compare((syntax.Number(bound), syntax.Call() as call), (op,)):
             return call, FLIPPED[op], bound
         case _:
-            scope.add(
-                Diagnostic(
-                    "level-mismatch",
-                    "a measure of classifiers stands alone or is compared with a number",
-                    expr.span,
-                    "too much around the measure",
-                    "one command a measure, e.g. `DEMOGRAPHIC_PARITY(protected=sex, target=salary) <= 0.02`",
-                )
-            )
+            scope.add(_mixed_measure(expr))
             return None
 
 
@@ -46,20 +36,17 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
     if entry is None:
         scope.add(sums.unknown_function(call.name, call.span))
         return None
-    before = len(scope.found)
+    before = len(scope.diagnostics)
     if call.spelling.upper() in DEPRECATED:
         scope.add(_deprecated(call))
         before += 1
     if call.args:
-        scope.add(
-            wrong_arguments(
-                f"the arguments of `{call.name}` are named", call.args[0].span, f"e.g. `{_example(call.name)}`"
-            )
-        )
+        title = f"the arguments of `{call.name}` must be named"
+        scope.add(wrong_arguments(title, call.args[0].span, f"e.g. `{examples.measure(call.name, scope.schema)}`"))
     options = by_key(call.options, (*entry.required, *entry.optional), call.name, scope)
     for key in entry.required:
         if key not in options and not call.args:
-            scope.add(missing_argument(call.name, key, call.span, _example(call.name)))
+            scope.add(missing_argument(call.name, key, call.span, examples.measure(call.name, scope.schema)))
     target = _one_column(options.get("target"), scope)
     protected = _columns(options.get("protected"), scope)
     features = _features(options.get("features"), target, scope)
@@ -67,68 +54,39 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
         if column is not None and not isinstance(scope.schema[column], Category):
             scope.add(
                 type_mismatch(
-                    f"`{column}` holds numbers, a {option} column has groups",
+                    f"`{column}` holds numbers, `{option}` must be a category column",
                     options[option].span,
                     "a numeric column",
-                    "declare it as a category in the schema",
+                    f"e.g. `{examples.measure(call.name, scope.schema)}`, or declare `{column}` as a category",
                 )
             )
     if target is not None and target in protected:
         scope.add(
             Diagnostic(
                 "protected-equals-target",
-                f"`{target}` is both protected and predicted",
+                f"`{target}` is both the protected column and the target",
                 options["protected"].span,
                 "the target itself",
-                "name the group column as `protected` and the outcome as `target`",
+                "choose the column of groups as `protected` and the outcome as `target`",
             )
         )
     desired = _desired(options.get("desired_outcome"), target, scope)
     learner = tuple((key, _learner_option(options[key], scope)) for key in LEARNER_OPTIONS if key in options)
-    if len(scope.found) > before or target is None:
+    if len(scope.diagnostics) > before or target is None:
         return None
     numbers = tuple((key, value) for key, value in learner if value is not None)
     return MeasureOf(call.name, target, features, protected, desired, numbers)
-
-
-def missing_argument(what: str, key: str, span: Span, example: str) -> Diagnostic:
-    """An argument that must be given."""
-    return Diagnostic("missing-argument", f"`{what}` needs `{key}`", span, "", f"e.g. `{example}`")
-
-
-def unknown_option(option: syntax.Option, known: Sequence[str], what: str) -> Diagnostic:
-    """An option nobody reads."""
-    return Diagnostic(
-        "unknown-option",
-        f"{what} has no option `{option.key}`",
-        option.span,
-        "unknown",
-        did_you_mean(option.key, known) or f"its options are {', '.join(known)}",
-    )
 
 
 def _learner_option(option: syntax.Option, scope: Scope) -> float | None:
     return number_option(option, scope, 0.0) if option.key == "lr" else whole_option(option, scope)
 
 
-def by_key(given: Sequence[syntax.Option], known: Sequence[str], what: str, scope: Scope) -> dict[str, syntax.Option]:
-    """The options by name, each known and given once."""
-    options: dict[str, syntax.Option] = {}
-    for option in given:
-        if option.key not in known:
-            scope.add(unknown_option(option, known, what))
-        elif option.key in options:
-            scope.add(wrong_arguments(f"`{option.key}` is given twice", option.span))
-        else:
-            options[option.key] = option
-    return options
-
-
 def _one_column(option: syntax.Option | None, scope: Scope) -> str | None:
-    found = _columns(option, scope)
-    if option is not None and len(found) > 1:
-        scope.add(wrong_arguments(f"`{option.key}` is one column", option.span))
-    return found[0] if found else None
+    columns = _columns(option, scope)
+    if option is not None and len(columns) > 1:
+        scope.add(wrong_arguments(f"`{option.key}` must be a single column", option.span, "keep one of them"))
+    return columns[0] if columns else None
 
 
 def _columns(option: syntax.Option | None, scope: Scope) -> tuple[str, ...]:
@@ -139,7 +97,7 @@ def _columns(option: syntax.Option | None, scope: Scope) -> tuple[str, ...]:
     for item in items:
         name = syntax.Name(item.value, True, item.span) if isinstance(item, syntax.Text) else item
         if not isinstance(name, syntax.Name):
-            scope.add(type_mismatch("a column was expected", item.span, "not a name"))
+            scope.add(type_mismatch("expected a column", item.span, "not a name"))
             continue
         column = scope.column(name)
         if column is not None:
@@ -158,7 +116,7 @@ def _features(option: syntax.Option | None, target: str | None, scope: Scope) ->
                 f"`{target}` is predicted from itself",
                 option.span,
                 "the target is among the features",
-                "leave it out, or write `features=all`, which leaves it out",
+                "remove it, or write `features=all`, which leaves it out",
             )
         )
     return names
@@ -169,9 +127,25 @@ def _desired(option: syntax.Option | None, target: str | None, scope: Scope) -> 
         return None
     column = scope.schema[target]
     if isinstance(option.value, syntax.ListOf) or not isinstance(column, Category):
-        scope.add(type_mismatch("the desired outcome is one value of the target", option.span, "not a value"))
+        help = f"its values are {listed(column.categories)}" if isinstance(column, Category) else None
+        title = f"`desired_outcome` must be one value of `{target}`"
+        scope.add(type_mismatch(title, option.span, "not a value", help))
         return None
     return scope.category(column, option.value)
+
+
+# --- what is wrong
+
+
+def _mixed_measure(expr: syntax.Expr) -> Diagnostic:
+    calls = [printer.expression(node) for node in nodes(expr) if isinstance(node, syntax.Call)]
+    return Diagnostic(
+        "level-mismatch",
+        "a measure of classifiers must stand alone or be compared with one number",
+        expr.span,
+        "more than a measure and a number",
+        f"write one command per measure, e.g. `{calls[0]} <= 0.02`" if calls else "write one command per measure",
+    )
 
 
 def _deprecated(call: syntax.Call) -> Diagnostic:
@@ -183,9 +157,3 @@ def _deprecated(call: syntax.Call) -> Diagnostic:
         f"write `{call.name}`, or run `cuts fmt`",
         severity="warning",
     )
-
-
-def _example(what: str) -> str:
-    if what == "DOWNSTREAM_ACCURACY":
-        return f"{what}(features=all, target=sex)"
-    return f"{what}(protected=sex, target=salary)"

@@ -1,4 +1,4 @@
-"""Text to `Program`; what does not parse is explained by `lang/recover.py`."""
+"""Text to `Program`; `lang/recover.py` explains what does not parse."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from lark.exceptions import VisitError
 from lark.tree import Meta
 
 from cuts.lang import recover, syntax
+from cuts.lang.keywords import terminals
 from cuts.lang.pieces import pieces
 from cuts.lang.syntax import MAX_NESTED, Program
 from cuts.text.diagnostic import CutsError, Diagnostic
@@ -60,7 +61,9 @@ def parse_expression(text: str, name: str = "expression") -> syntax.Expr:
         raise CutsError([refused.diagnostic], source) from None
     plain = syntax.Command("ENFORCE", command.body) if isinstance(command, syntax.Command) else None
     if plain is None or plain != command or isinstance(command.body, syntax.Settings):
-        raise CutsError([Diagnostic("syntax-error", "an expression was expected, without options", Span(0, 0))], source)
+        raise CutsError(
+            [Diagnostic("syntax-error", "expected a single condition, without options", Span(0, 0))], source
+        )
     return plain.body  # type: ignore[return-value]
 
 
@@ -74,7 +77,9 @@ class _Refused(Exception):
 @cache
 def _lark() -> Lark:
     grammar = files("cuts.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, start=["program", "head", "statement"])
+    return Lark(
+        f"{grammar}\n{terminals()}\n", parser="lalr", propagate_positions=True, start=["program", "head", "statement"]
+    )
 
 
 def _build(start: str, text: str, offset: int) -> Any:
@@ -187,10 +192,10 @@ class _Builder(Transformer[Token, Any]):
         raise _Refused(
             Diagnostic(
                 "syntax-error",
-                "a command has one expression" if not private else "privacy settings have the form `name=value`",
+                "a command has one expression" if not private else "privacy settings have the form `NAME=value`",
                 culprit.span,
-                "one too many" if not private else "not a setting",
-                "join conditions by `AND`, or write a second command"
+                "a second expression" if not private else "not a setting",
+                "join conditions with `AND`, or write a second command"
                 if not private
                 else "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1.0, DELTA=1e-9;",
             )
@@ -256,7 +261,15 @@ class _Builder(Transformer[Token, Any]):
     def _finite(self, token: Token, text: str) -> float:
         value = float(text)
         if value in (float("inf"), float("-inf")):
-            raise _Refused(Diagnostic("bad-number", f"`{token}` is too large", self._of(token), "not a finite number"))
+            raise _Refused(
+                Diagnostic(
+                    "bad-number",
+                    f"`{token}` is too large",
+                    self._of(token),
+                    "not a finite number",
+                    "use a smaller number",
+                )
+            )
         return value
 
     def string(self, meta: Meta, parts: list[Token]) -> syntax.Text:
@@ -284,7 +297,7 @@ class _Builder(Transformer[Token, Any]):
         if bad is not None:
             raise _Refused(
                 Diagnostic(
-                    "syntax-error", f"`{name}` takes numbers in parentheses", bad.span, "", "write `Q(0.9)[age]`"
+                    "syntax-error", f"`{name}` takes numbers in parentheses", bad.span, "", f"e.g. `{name}(0.9)[...]`"
                 )
             )
         plain = tuple(level.value for level in levels if not isinstance(level.value, syntax.Option))

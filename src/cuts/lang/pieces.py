@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cuts.lang.syntax import Trivia
+from cuts.lang.syntax import ACTIONS, Trivia
 from cuts.text.source import Span
 
+_HEADED = "|".join(("SYNTHESIZE", *ACTIONS))  # words that open a statement when a `:` follows
 _TOKEN = re.compile(
-    r"""(?P<comment>(?:\#|--)[^\n]*)
+    rf"""(?P<comment>(?:\#|--)[^\n]*)
       | (?P<quoted>"[^"\n]*"|'[^'\n]*'|`[^`\n]+`)
       | (?P<stop>;)
-      | (?P<opening>\b(?:SYNTHESIZE|ENFORCE|ENSURE|MINIMIZE|MAXIMIZE)\b(?=\s*:)|\bLET\b
+      | (?P<opening>\b(?:{_HEADED})\b(?=\s*:)|\bLET\b
                    |\bEND\b(?=(?:\s|(?:\#|--)[^\n]*)*(?:;|\Z)))
       | (?P<other>\w+|\S)""",
     re.VERBOSE | re.IGNORECASE,
@@ -41,7 +42,7 @@ def pieces(text: str) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     >>> [text[p.span.start:p.span.end] for text in ["LET a := 1 END;"] for p in pieces(text)[0]]
     ['LET a := 1', 'END']
     """
-    found: list[Piece] = []
+    statements: list[Piece] = []
     comments: list[str] = []
     begin = end = 0
     opening = ""
@@ -51,7 +52,7 @@ def pieces(text: str) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     def close(stopped: bool) -> None:
         nonlocal comments, opening, first_thing
         gap = first_thing is not None and text.count("\n", last_stop, first_thing) > 1
-        found.append(Piece(Span(begin, end), stopped, Trivia(tuple(comments), None, gap), opening))
+        statements.append(Piece(Span(begin, end), stopped, Trivia(tuple(comments), None, gap), opening))
         comments, opening, first_thing = [], "", None
 
     inside = False
@@ -61,9 +62,14 @@ def pieces(text: str) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
             first_thing = token.start()
         if kind == "comment":
             words = _tidy(token.group())
-            if not inside and found and "\n" not in text[last_stop : token.start()] and found[-1].trivia.beside is None:
-                before = found[-1]
-                found[-1] = Piece(
+            if (
+                not inside
+                and statements
+                and "\n" not in text[last_stop : token.start()]
+                and statements[-1].trivia.beside is None
+            ):
+                before = statements[-1]
+                statements[-1] = Piece(
                     before.span,
                     before.stopped,
                     Trivia(before.trivia.above, words, before.trivia.gap),
@@ -88,7 +94,7 @@ def pieces(text: str) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
             end = token.end()
     if inside:
         close(stopped=False)
-    return tuple(found), tuple(comments)
+    return tuple(statements), tuple(comments)
 
 
 def _names_data(text: str, begin: int, at: int, opening: str) -> bool:

@@ -42,8 +42,8 @@ def open_placeholder(node: Placeholder) -> Diagnostic:
         "open-placeholder",
         f"the placeholder `<{node.name}>` has no value",
         node.span,
-        "to be filled",
-        f"--set {node.name}=VALUE",
+        "no value given",
+        f"pass `--set {node.name}=VALUE`",
     )
 
 

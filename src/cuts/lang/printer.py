@@ -8,6 +8,7 @@ from math import isfinite
 from typing import assert_never
 
 from cuts.lang import syntax
+from cuts.lang.keywords import RESERVED
 from cuts.lang.syntax import Command, Expr, Let, Program, Settings, Trivia
 
 WIDTH = 100
@@ -75,7 +76,7 @@ def name(text: str, *, quoted: bool = False) -> str:
     >>> name("marital-status"), name("age"), name("and")
     ('`marital-status`', 'age', '`and`')
     """
-    plain = _BARE.fullmatch(text) and not _NUMBER_LIKE.fullmatch(text) and text.upper() not in syntax.RESERVED
+    plain = _BARE.fullmatch(text) and not _NUMBER_LIKE.fullmatch(text) and text.upper() not in RESERVED
     return text if plain and not quoted else f"`{text}`"
 
 

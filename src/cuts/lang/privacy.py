@@ -9,11 +9,10 @@ from typing import Literal
 from cuts.data.schema import Category, Column, Empty, Identifier, Schema
 from cuts.data.schema_file import render_declaration
 from cuts.lang import syntax
-from cuts.lang.models import by_key, missing_argument
-from cuts.lang.options import bad_option, number_option, whole_option, word_option
+from cuts.lang.options import bad_option, by_key, missing_argument, number_option, whole_option, word_option
 from cuts.lang.scope import Scope, ambiguous_name, type_mismatch, unknown_column
 from cuts.lang.spec import Origin, Privacy
-from cuts.text.diagnostic import PRIVACY, Diagnostic
+from cuts.text.diagnostic import PRIVACY, Code, Diagnostic
 from cuts.text.source import Span
 
 KIND = "DIFFERENTIAL PRIVACY"
@@ -25,7 +24,7 @@ _KEYS = ("epsilon", "delta", "max_rows_per_person", "person", "relation", "domai
 
 def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> Privacy | None:
     """The terms a privacy command states."""
-    before = len(scope.found)
+    before = len(scope.diagnostics)
     options = by_key(settings, _KEYS, KIND, scope)
     epsilon = _amount("epsilon", options, scope, origin.body_span)
     delta = _amount("delta", options, scope, origin.body_span)
@@ -44,7 +43,7 @@ def privacy(settings: Sequence[syntax.Option], scope: Scope, origin: Origin) -> 
     if "relation" in options and word_option(options["relation"], ("add_remove", "replace"), scope) == "replace":
         relation = "replace"
     person = _person(options, scope)
-    if len(scope.found) > before or epsilon is None or delta is None or rows_each is None:
+    if len(scope.diagnostics) > before or epsilon is None or delta is None or rows_each is None:
         return None
     return Privacy(epsilon, delta, origin, rows_each, person, relation, domain)
 
@@ -88,11 +87,15 @@ def _amount(key: str, options: dict[str, syntax.Option], scope: Scope, span: Spa
     if isinstance(value, syntax.Number):
         return value.value
     example = "EPSILON=1.0" if key == "epsilon" else "DELTA=1e-9"
-    scope.add(_bad_amount(f"bad-{key}", f"{key.upper()} is a number", value.span, example))
+    scope.add(
+        _bad_amount(
+            "bad-epsilon" if key == "epsilon" else "bad-delta", f"{key.upper()} is a number", value.span, example
+        )
+    )
     return None
 
 
-def _bad_amount(code: str, title: str, span: Span, help: str) -> Diagnostic:
+def _bad_amount(code: Code, title: str, span: Span, help: str) -> Diagnostic:
     return Diagnostic(code, title, span, "not a privacy budget", f"e.g. {help}")
 
 

@@ -10,26 +10,26 @@ from collections.abc import Callable
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from cuts.lang.keywords import KEYWORDS
 from cuts.lang.pieces import Piece
 from cuts.lang.syntax import ACTIONS, KIND_ALIASES
 from cuts.text.diagnostic import CutsError, Diagnostic, nearest
 from cuts.text.source import Source, Span
+
+
+def _quoted(*terminals: str) -> dict[str, str]:
+    return {terminal: ", ".join(f"`{word}`" for word in KEYWORDS[terminal]) for terminal in terminals}
+
 
 # What a reader calls a terminal; the order is the order in which expectations are listed.
 _WORDS = {
     "NAME": "a name",
     "NUMBER": "a number",
     "STRING": "a quoted text",
-    "ACTION": "`ENFORCE`, `ENSURE`, `MINIMIZE`, `MAXIMIZE`",
-    "_LET": "`LET`",
+    **_quoted("ACTION", "_LET"),
     "SOURCE": "the name of a data set",
     "COMPARE": "a comparison",
-    "_AND": "`AND`",
-    "_OR": "`OR`",
-    "_IMPLIES": "`IMPLIES`",
-    "_IN": "`IN`",
-    "WITHIN": "`WITHIN`",
-    "_WITH": "`WITH`",
+    **_quoted("_AND", "_OR", "_IMPLIES", "_IN", "WITHIN", "_WITH"),
     "EQUAL": "`=`",
     "__ANON_0": "`:=`",
     "COLON": "`:`",
@@ -43,22 +43,6 @@ _WORDS = {
     "VBAR": "`|`",
     "$END": "`;`",
 }
-_KEYWORDS = {
-    "_AND": "AND",
-    "_OR": "OR",
-    "_IMPLIES": "IMPLIES",
-    "_IN": "IN",
-    "_BETWEEN": "BETWEEN",
-    "_IS": "IS",
-    "_NULL": "NULL",
-    "NOT": "NOT",
-    "WITHIN": "WITHIN",
-    "_WITH": "WITH",
-    "_PARAM": "PARAM",
-    "_LET": "LET",
-    "_SYNTHESIZE": "SYNTHESIZE",
-}
-
 ParsePart = Callable[[str, str, int], None]
 
 
@@ -66,26 +50,26 @@ def explain(source: Source, parts: tuple[Piece, ...], parse_part: ParsePart) -> 
     """Every syntax error of `source`, in order of place."""
     if not parts:
         return [empty_program()]
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if parts[0].opening != "SYNTHESIZE":
-        found.append(no_head(parts[0], source))
+        diagnostics.append(no_head(parts[0], source))
     ends = [index for index, part in enumerate(parts) if part.opening == "END"]
     if not ends:
-        found.append(missing_end(parts[-1], source))
+        diagnostics.append(missing_end(parts[-1], source))
     for index, part in enumerate(parts):
         if ends and index > ends[0]:
-            found.append(after_end(part))
+            diagnostics.append(after_end(part))
             break
         if not part.span.start < part.span.end:
-            found.append(empty_statement(part))
+            diagnostics.append(empty_statement(part))
             continue
         if part.opening == "SYNTHESIZE" and index > 0:
-            found.append(second_head(part))
-        elif part.opening != "END" and not (index == 0 and part.opening != "SYNTHESIZE" and found):
-            found += _errors_in(part, source, parse_part)
+            diagnostics.append(second_head(part))
+        elif part.opening != "END" and not (index == 0 and part.opening != "SYNTHESIZE" and diagnostics):
+            diagnostics += _errors_in(part, source, parse_part)
         if not part.stopped and not (not ends and part is parts[-1]):
-            found.append(missing_semicolon(part))
-    return sorted(found, key=lambda d: d.span.start if d.span is not None else 0)
+            diagnostics.append(missing_semicolon(part))
+    return sorted(diagnostics, key=lambda d: d.span.start if d.span is not None else 0)
 
 
 def _errors_in(part: Piece, source: Source, parse_part: ParsePart) -> list[Diagnostic]:
@@ -102,7 +86,7 @@ def _errors_in(part: Piece, source: Source, parse_part: ParsePart) -> list[Diagn
 def empty_program() -> Diagnostic:
     """A file without a statement."""
     return Diagnostic(
-        "empty-program", "there is no program here", Span(0, 0), "", "SYNTHESIZE: adult; ENFORCE: age > 35; END;"
+        "empty-program", "the program is empty", Span(0, 0), "", "e.g. `SYNTHESIZE: adult; ENFORCE: age > 35; END;`"
     )
 
 
@@ -112,46 +96,50 @@ def no_head(part: Piece, source: Source) -> Diagnostic:
     written = word.group() if word else ""
     if written.upper() == "SYNTHESIZE":
         after = Span(part.span.start + len(written), part.span.start + len(written))
-        return Diagnostic("syntax-error", "`:` is missing after `SYNTHESIZE`", after, "", "write `SYNTHESIZE: adult;`")
+        return Diagnostic("syntax-error", "`:` is missing after `SYNTHESIZE`", after, "", "write `SYNTHESIZE: DATA;`")
     if written and nearest(written, ["SYNTHESIZE"]):
         return misspelt(written, "SYNTHESIZE", Span(part.span.start, part.span.start + len(written)))
     return Diagnostic(
         "syntax-error",
-        "a program begins by naming its data",
+        "a program must begin with the name of its data",
         Span(part.span.start, max(part.span.start, min(part.span.end, part.span.start + len(written)))),
         "`SYNTHESIZE` expected",
-        "begin with `SYNTHESIZE: adult;`",
+        "begin with `SYNTHESIZE: DATA;`, where DATA is an embedded table or a file",
     )
 
 
 def second_head(part: Piece) -> Diagnostic:
     """`SYNTHESIZE` again."""
-    return Diagnostic("syntax-error", "a program names its data once", part.span, "a second `SYNTHESIZE`")
+    return Diagnostic("syntax-error", "a program has one `SYNTHESIZE`", part.span, "a second one", "remove it")
 
 
 def missing_end(last: Piece, source: Source) -> Diagnostic:
     """No `END;`."""
     at = source.text.find(";", last.span.end) + 1 if last.stopped else last.span.end
-    close = "close it with `END;`" if last.stopped else "close it with `; END;`"
-    return Diagnostic("missing-end", "the program has no end", Span(at, at), "", close)
+    close = "close the program with `END;`" if last.stopped else "close the program with `; END;`"
+    return Diagnostic("missing-end", "`END;` is missing", Span(at, at), "", close)
 
 
 def after_end(part: Piece) -> Diagnostic:
     """Something follows `END;`."""
     again = part.opening == "END" or part.span.start == part.span.end
-    help = "leave it out" if again else "move it before `END;`"
+    help = "remove it" if again else "move it before `END;`"
     return Diagnostic("syntax-error", "nothing may follow `END;`", part.span, "after the end", help)
 
 
 def empty_statement(part: Piece) -> Diagnostic:
     """A `;` with nothing before it."""
-    return Diagnostic("syntax-error", "there is nothing before this `;`", part.span, "", "leave it out")
+    return Diagnostic("syntax-error", "there is no statement before this `;`", part.span, "", "remove it")
 
 
 def missing_semicolon(part: Piece) -> Diagnostic:
     """A statement that does not end in `;`."""
     return Diagnostic(
-        "missing-semicolon", "a statement ends in `;`", Span(part.span.end, part.span.end), "expected here", "write `;`"
+        "missing-semicolon",
+        "`;` is missing after this statement",
+        Span(part.span.end, part.span.end),
+        "expected here",
+        "write `;`",
     )
 
 
@@ -161,7 +149,7 @@ def misspelt(written: str, meant: str, span: Span) -> Diagnostic:
 
 
 def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
-    """What lark stumbled over, in words; the help names what could stand there."""
+    """What the parser did not expect, in words; the help names what could stand there."""
     expected: set[str] = set()
     if isinstance(error, UnexpectedToken):
         expected = set(error.accepts or error.expected)
@@ -180,20 +168,18 @@ def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
     meant = _keyword_like(written, expected)
     if meant is not None:
         return misspelt(written, meant, span)
-    title = "the statement stops too early" if at_end else f"`{written}` is not expected here"
+    title = "the statement is incomplete" if at_end else f"unexpected `{written}`"
     if written in ("'", '"', "`"):
-        return Diagnostic(
-            "syntax-error", "a quote is opened and not closed on its line", span, "", f"write the other {written}"
-        )
+        return Diagnostic("syntax-error", "this quote is not closed on its line", span, "", f"close it with {written}")
     if written in ("(", "[") and "LBRACE" in expected:
-        return Diagnostic("syntax-error", title, span, "", "a set stands in braces, e.g. `sex IN {Male, Female}`")
+        return Diagnostic("syntax-error", title, span, "", "write a set in braces: `IN {a, b}`")
     return Diagnostic("syntax-error", title, span, "", _expectations(expected))
 
 
 def _keyword_like(written: str, expected: set[str]) -> str | None:
-    keywords = [word for terminal, word in _KEYWORDS.items() if terminal in expected]
-    if "ACTION" in expected:
-        keywords += [*ACTIONS, "END"]
+    keywords = [word for terminal, words in KEYWORDS.items() if terminal in expected for word in words]
+    if "ACTION" in expected:  # where a statement may begin, the program may end
+        keywords.append("END")
     return nearest(written, keywords) if re.fullmatch(r"\w+", written) else None
 
 
@@ -212,20 +198,20 @@ _KIND = re.compile(rf"\s*(?:{'|'.join(ACTIONS)})\s*:\s*(?P<kind>[A-Za-z][A-Za-z 
 
 
 def _wrong_kind(text: str, offset: int) -> Diagnostic | None:
-    found = _KIND.match(text)
-    if found is None or " ".join(found["kind"].upper().split()) in KIND_ALIASES:
+    match = _KIND.match(text)
+    if match is None or " ".join(match["kind"].upper().split()) in KIND_ALIASES:
         return None
-    if found["kind"].upper().startswith("PARAM"):
-        at = offset + found.start("kind") + len("PARAM")
-        return Diagnostic("syntax-error", "a number is expected after `PARAM`", Span(at, at), "", "e.g. `PARAM 0.01:`")
-    span = Span(offset + found.start("kind"), offset + found.end("kind"))
-    meant = nearest(found["kind"], KIND_ALIASES)
+    if match["kind"].upper().startswith("PARAM"):
+        at = offset + match.start("kind") + len("PARAM")
+        return Diagnostic("syntax-error", "expected a number after `PARAM`", Span(at, at), "", "e.g. `PARAM 0.01:`")
+    span = Span(offset + match.start("kind"), offset + match.end("kind"))
+    meant = nearest(match["kind"], KIND_ALIASES)
     if meant is not None:
-        return misspelt(found["kind"], meant, span)
+        return misspelt(match["kind"], meant, span)
     return Diagnostic(
         "syntax-error",
-        f"`{found['kind']}` is not a kind of command",
+        f"`{match['kind']}` is not a kind of command",
         span,
         "",
-        f"a kind is one of {', '.join(KIND_ALIASES)}",
+        f"the kinds are {', '.join(f'`{kind}`' for kind in KIND_ALIASES)}",
     )

@@ -30,9 +30,9 @@ def nodes(node: Any) -> Iterator[Any]:
             yield from nodes(part)
     elif is_dataclass(node) and not isinstance(node, type):
         yield node
-        for each in fields(node):
-            if each.compare:
-                yield from nodes(getattr(node, each.name))
+        for field in fields(node):
+            if field.compare:
+                yield from nodes(getattr(node, field.name))
 
 
 def depth(node: Any) -> int:
@@ -42,7 +42,7 @@ def depth(node: Any) -> int:
         part, level = stack.pop()
         deepest = max(deepest, level)
         if isinstance(part, tuple):
-            stack.extend((each, level) for each in part)
+            stack.extend((child, level) for child in part)
         elif is_dataclass(part) and not isinstance(part, type):
             stack.extend((getattr(part, f.name), level + 1) for f in fields(part) if f.compare)
     return deepest

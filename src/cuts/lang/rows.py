@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from cuts.data.schema import Category, Column, Real, Temporal
+from cuts.data.schema import Category, Column, Empty, Identifier, Real, Temporal
 from cuts.data.temporal import parse_moment
-from cuts.lang import printer, syntax
+from cuts.lang import examples, printer, syntax
+from cuts.lang.rewrite import nodes
 from cuts.lang.scope import (
     Scope,
     dashed_column,
@@ -34,8 +35,8 @@ def predicate(expr: syntax.Expr, scope: Scope) -> Pred | None:
         case syntax.Or(parts):
             return _joined(Or, parts, scope)
         case syntax.Not(inner):
-            held = predicate(inner, scope)
-            return None if held is None else Not(held)
+            pred = predicate(inner, scope)
+            return None if pred is None else Not(pred)
         case syntax.Implies(left, right):
             when, then = predicate(left, scope), predicate(right, scope)
             return None if when is None or then is None else Implies(when, then)
@@ -53,26 +54,26 @@ def predicate(expr: syntax.Expr, scope: Scope) -> Pred | None:
         case syntax.IsNull(item, negated):
             return _is_null(item, negated, scope)
         case _:
-            scope.add(_not_a_condition(expr))
+            scope.add(_not_a_condition(expr, scope))
             return None
 
 
 def _joined(join: Callable[[tuple[Pred, ...]], Pred], parts: tuple[syntax.Expr, ...], scope: Scope) -> Pred | None:
-    held = [predicate(part, scope) for part in parts]
-    known = tuple(part for part in held if part is not None)
-    return join(known) if len(known) == len(held) else None
+    preds = [predicate(part, scope) for part in parts]
+    bound = tuple(pred for pred in preds if pred is not None)
+    return join(bound) if len(bound) == len(preds) else None
 
 
 def _all(parts: list[Pred | None]) -> Pred | None:
-    known = tuple(part for part in parts if part is not None)
-    if len(known) < len(parts):
+    bound = tuple(part for part in parts if part is not None)
+    if len(bound) < len(parts):
         return None
-    return known[0] if len(known) == 1 else And(known)
+    return bound[0] if len(bound) == 1 else And(bound)
 
 
 def _any(parts: list[Pred | None]) -> Pred | None:
-    known = tuple(part for part in parts if part is not None)
-    return Or(known) if len(known) == len(parts) else None
+    bound = tuple(part for part in parts if part is not None)
+    return Or(bound) if len(bound) == len(parts) else None
 
 
 # --- comparisons
@@ -83,23 +84,23 @@ def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span: Span, s
     if any(dashed):
         return None
     for item, sign, value in ((left, op, right), (right, FLIPPED[op], left)):
-        found = _as_category_column(item, scope)
-        if found is not None and (meant := dashed_name(value, found.categories)) is not None:
-            scope.add(unknown_category(found, printer.expression(value), value.span, meant))
+        column = _as_category_column(item, scope)
+        if column is not None and (meant := dashed_name(value, column.categories)) is not None:
+            scope.add(unknown_category(column, printer.expression(value), value.span, meant))
             return None
-        if found is None or not isinstance(value, syntax.Number | syntax.Text | syntax.Name):
+        if column is None or not isinstance(value, syntax.Number | syntax.Text | syntax.Name):
             continue
-        if scope.categories(found, value):  # `A1 == A11`: the category wins over a column of that name
-            return _with_category(found, sign, value, scope)
+        if scope.categories(column, value):  # `A1 == A11`: the category wins over a column of that name
+            return _with_category(column, sign, value, scope)
         other = _as_column(value, scope)
         if isinstance(other, Category):
-            return _categories_alike(found, sign, other, item, scope)
+            return _two_categories(column, sign, other, item, scope)
         if other is None and not (isinstance(item, syntax.Name) and item is right and isinstance(left, syntax.Name)):
-            return _with_category(found, sign, value, scope)
+            return _with_category(column, sign, value, scope)
     for item, sign, value in ((left, op, right), (right, FLIPPED[op], left)):
-        column = _as_column(item, scope)
-        if isinstance(column, Temporal) and isinstance(value, syntax.Text):
-            return _with_moment(column, item, sign, value, span, scope)
+        temporal = _as_column(item, scope)
+        if isinstance(temporal, Temporal) and isinstance(value, syntax.Text):
+            return _with_moment(temporal, item, sign, value, span, scope)
     return _compare_numbers(left, op, right, span, scope)
 
 
@@ -109,8 +110,9 @@ def _with_moment(
     """A date, time, timestamp or duration compared with one written as text."""
     number = parse_moment(column.kind, value.value)
     if number is None:
-        example = show_value(column, column.low)
-        scope.add(type_mismatch(f"`{column.name}` holds {column.kind}s", value.span, "not one", f'e.g. "{example}"'))
+        title = f"`{printer.expression(value)}` is not a {column.kind}"
+        help = f'e.g. "{show_value(column, column.low)}"'
+        scope.add(type_mismatch(title, value.span, f"`{column.name}` holds {column.kind}s", help))
         return None
     return _compare_numbers(item, op, syntax.Number(number, span=value.span), span, scope)
 
@@ -118,8 +120,8 @@ def _with_moment(
 def _as_column(expr: syntax.Expr, scope: Scope) -> Column | None:
     if not isinstance(expr, syntax.Name):
         return None
-    found = scope.columns(expr)
-    return scope.schema[found[0]] if len(found) == 1 else None
+    candidates = scope.columns(expr)
+    return scope.schema[candidates[0]] if len(candidates) == 1 else None
 
 
 def _as_category_column(expr: syntax.Expr, scope: Scope) -> Category | None:
@@ -145,21 +147,26 @@ def _with_category(column: Category, op: CompareOp, value: syntax.Value, scope: 
         return None
     if op in ("==", "!="):
         return InSet(column.name, frozenset({category}), op == "!=")
-    place = column.categories.index(category)
-    kept = {
-        "<": column.categories[:place],
-        "<=": column.categories[: place + 1],
-        ">": column.categories[place + 1 :],
-        ">=": column.categories[place:],
+    position = column.categories.index(category)
+    matching = {
+        "<": column.categories[:position],
+        "<=": column.categories[: position + 1],
+        ">": column.categories[position + 1 :],
+        ">=": column.categories[position:],
     }[op]
-    return InSet(column.name, frozenset(kept))
+    return InSet(column.name, frozenset(matching))
 
 
-def _categories_alike(one: Category, op: CompareOp, other: Category, at: syntax.Expr, scope: Scope) -> Pred | None:
+def _two_categories(one: Category, op: CompareOp, other: Category, at: syntax.Expr, scope: Scope) -> Pred | None:
     """Two category columns compared: equal when both hold the same text."""
     if op not in ("==", "!="):
         scope.add(
-            type_mismatch(f"`{one.name}` and `{other.name}` can only be equal or not", at.span, f"`{op}` needs numbers")
+            type_mismatch(
+                f"`{one.name}` and `{other.name}` can only be compared with `==` and `!=`",
+                at.span,
+                f"`{op}` needs numbers",
+                "both hold categories",
+            )
         )
         return None
     shared = [c for c in one.categories if c in other.categories]
@@ -172,9 +179,9 @@ def _categories_alike(one: Category, op: CompareOp, other: Category, at: syntax.
 
 
 def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span: Span, scope: Scope) -> Pred | None:
-    strangers = [side for side in (left, right) if isinstance(side, syntax.Name) and not scope.columns(side)]
-    if strangers:
-        _report_strangers(strangers, left if strangers[0] is right else right, scope)
+    unknown = [side for side in (left, right) if isinstance(side, syntax.Name) and not scope.columns(side)]
+    if unknown:
+        _report_unknown(unknown, left if unknown[0] is right else right, scope)
         return None
     one, other = linear_sum(left, scope), linear_sum(right, scope)
     if one is None or other is None:
@@ -197,9 +204,9 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
     return And((*(Not(Missing(name)) for name in gone), held)) if gone else held
 
 
-def _report_strangers(strangers: list[syntax.Name], other: syntax.Expr, scope: Scope) -> None:
-    """A name that is no column: beside a column of numbers it was meant as a value, else as a column."""
-    first = strangers[0]
+def _report_unknown(unknown: list[syntax.Name], other: syntax.Expr, scope: Scope) -> None:
+    """Report a name that is no column: beside a column of numbers it was meant as a value, else as a column."""
+    first = unknown[0]
     column = _as_column(other, scope)
     if column is None or nearest(first.text, scope.schema.names) is not None:
         scope.add(unknown_column(first, scope.schema))
@@ -209,6 +216,9 @@ def _report_strangers(strangers: list[syntax.Name], other: syntax.Expr, scope: S
             f"`{column.name}` holds numbers, `{first.text}` is neither a number nor a column",
             first.span,
             "not a number",
+            None
+            if isinstance(column, Category | Identifier | Empty)
+            else f"its values range from {show_value(column, column.low)} to {show_value(column, column.high)}",
         )
     )
 
@@ -230,13 +240,23 @@ def _warn_about_points(held: LinearCompare, op: CompareOp, span: Span, scope: Sc
         scope.add(
             Diagnostic(
                 "strict-on-real",
-                f"`{reals[0]}` is a real column: hardly any row equals a number exactly",
+                f"`{reals[0]}` holds real numbers: hardly any row equals a number exactly",
                 span,
-                "kept to a single point" if op == "==" else "leaves out a single point",
-                "give a range, e.g. `x BETWEEN 1.5 AND 1.6`, or declare the column `integer`",
+                "matches a single point" if op == "==" else "excludes a single point",
+                f"{_range_around(held, scope)}, or declare the column with `decimals` or as an integer in the schema",
                 severity="warning",
             )
         )
+
+
+def _range_around(held: LinearCompare, scope: Scope) -> str:
+    """A help that gives a range around the number, one hundredth of the column's range wide."""
+    column = scope.schema[held.form.columns[0]]
+    if len(held.form.columns) > 1 or not isinstance(column, Real):
+        return "give a range with `BETWEEN`"
+    margin = (column.high - column.low) / 200
+    ends = [printer.short(held.bound - margin, 4), printer.short(held.bound + margin, 4)]
+    return f"give a range, e.g. `{printer.name(column.name)} BETWEEN {ends[0]} AND {ends[1]}`"
 
 
 # --- sets and missing values
@@ -251,8 +271,8 @@ def _member(expr: syntax.Member, scope: Scope) -> Pred | None:
     if not isinstance(column, Category):
         return _number_in_set(expr, scope)
     values = [scope.category(column, value) for value in expr.values]
-    known = frozenset(value for value in values if value is not None)
-    return InSet(column.name, known, expr.negated) if None not in values else None
+    categories = frozenset(value for value in values if value is not None)
+    return InSet(column.name, categories, expr.negated) if None not in values else None
 
 
 def _number_in_set(expr: syntax.Member, scope: Scope) -> Pred | None:
@@ -263,7 +283,9 @@ def _number_in_set(expr: syntax.Member, scope: Scope) -> Pred | None:
 
 def _is_null(item: syntax.Expr, negated: bool, scope: Scope) -> Pred | None:
     if not isinstance(item, syntax.Name):
-        scope.add(type_mismatch("only a column can be missing", item.span, "not a column", "write `age IS NULL`"))
+        names = [node for node in nodes(item) if isinstance(node, syntax.Name) and scope.columns(node)]
+        help = f"write `{printer.expression(names[0])} IS NULL`" if names else None
+        scope.add(type_mismatch("only a column can be missing", item.span, "not a column", help))
         return None
     column = scope.column(item)
     if column is None:
@@ -274,15 +296,16 @@ def _is_null(item: syntax.Expr, negated: bool, scope: Scope) -> Pred | None:
 # --- what is wrong
 
 
-def _not_a_condition(expr: syntax.Expr) -> Diagnostic:
+def _not_a_condition(expr: syntax.Expr, scope: Scope) -> Diagnostic:
     match expr:
         case syntax.Stat():
             return statistic_in_row(expr)
         case syntax.Call(name) if name not in NAMED_FUNCTIONS and name not in measures():
             return unknown_function(name, expr.span)
         case syntax.Name():
-            return type_mismatch(
-                "a condition was expected", expr.span, "a name alone", f"compare it, e.g. `{expr.text} == ...`"
-            )
+            columns = scope.columns(expr)
+            example = examples.condition(scope.schema, columns[0] if columns else expr.text)
+            return type_mismatch("expected a condition", expr.span, "a name alone", f"compare it, e.g. `{example}`")
         case _:
-            return type_mismatch("a condition was expected", expr.span, "not a condition", "compare it with something")
+            help = f"compare it with a number, or write a condition such as `{examples.condition(scope.schema)}`"
+            return type_mismatch("expected a condition", expr.span, "not a condition", help)

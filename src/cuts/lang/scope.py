@@ -1,38 +1,52 @@
-"""Names in a program: which column or category they mean, and what is said when they mean none."""
+"""Names in a program: which column or category they mean, and what is reported when they mean none."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass, field
 
 from cuts.data.schema import Category, Column, Empty, Identifier, Modelled, Numeric, Schema, Temporal, matches
 from cuts.data.temporal import show_moment
 from cuts.lang import printer, syntax
-from cuts.text.diagnostic import Diagnostic, did_you_mean, listed, nearest
+from cuts.text import names
+from cuts.text.diagnostic import Diagnostic, has_errors, listed, nearest
 from cuts.text.source import Span
 
 
-@dataclass(frozen=True, slots=True)
 class Scope:
-    """The schema names are looked up in, and the problems found so far."""
+    """Looks names up in a schema and collects the problems found on the way.
 
-    schema: Schema
-    found: list[Diagnostic] = field(default_factory=list)
+    A builder: it is handed down while a program is bound, and read when that is done.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._diagnostics: list[Diagnostic] = []
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The problems reported so far, in order of report."""
+        return tuple(self._diagnostics)
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Report a problem, once."""
-        if diagnostic not in self.found:
-            self.found.append(diagnostic)
+        if diagnostic not in self._diagnostics:
+            self._diagnostics.append(diagnostic)
+
+    def failed_since(self, count: int) -> bool:
+        """Whether an error was reported after the first `count` diagnostics."""
+        return has_errors(self._diagnostics[count:])
 
     def column(self, name: syntax.Name) -> Modelled | None:
         """The column a name means, or nothing after reporting why."""
-        found = self.columns(name)
-        if len(found) == 1:
-            return self._usable(self.schema[found[0]], name.span)
-        self.add(unknown_column(name, self.schema) if not found else ambiguous_name(name.text, found, name.span, "`"))
+        candidates = self.columns(name)
+        if len(candidates) == 1:
+            return self._usable(self.schema[candidates[0]], name.span)
+        if candidates:
+            self.add(ambiguous_name(name.text, candidates, name.span, "`"))
+        else:
+            self.add(unknown_column(name, self.schema))
         return None
 
     def _usable(self, column: Column, span: Span) -> Modelled | None:
-        """A column a program can speak about: identifiers, empty and derived columns are made, not learned."""
+        """The column, if a program can be about it: identifiers, empty and derived columns are not modelled."""
         source = dict(self.schema.derived).get(column.name)
         if isinstance(column, Identifier | Empty) or source is not None:
             self.add(not_modelled(column, source, span))
@@ -45,13 +59,14 @@ class Scope:
 
     def category(self, column: Category, value: syntax.Value) -> str | None:
         """The category of `column` a value means, or nothing after reporting why."""
-        found = self.categories(column, value)
-        if len(found) == 1:
-            return found[0]
+        candidates = self.categories(column, value)
+        if len(candidates) == 1:
+            return candidates[0]
         text = printer.expression(value)
-        self.add(
-            unknown_category(column, text, value.span) if not found else ambiguous_name(text, found, value.span, '"')
-        )
+        if candidates:
+            self.add(ambiguous_name(text, candidates, value.span, '"'))
+        else:
+            self.add(unknown_category(column, text, value.span))
         return None
 
     def categories(self, column: Category, value: syntax.Value) -> tuple[str, ...]:
@@ -67,10 +82,10 @@ class Scope:
                 raise AssertionError("placeholders are filled before binding")
 
 
-def _candidates(name: syntax.Name, known: tuple[str, ...]) -> tuple[str, ...]:
+def _candidates(name: syntax.Name, words: tuple[str, ...]) -> tuple[str, ...]:
     if name.quoted:
-        return (name.text,) if name.text in known else ()
-    return matches(name.text, known)
+        return (name.text,) if name.text in words else ()
+    return matches(name.text, words)
 
 
 def _as_number(text: str) -> float | None:
@@ -80,74 +95,21 @@ def _as_number(text: str) -> float | None:
         return None
 
 
-def unknown_column(name: syntax.Name, schema: Schema) -> Diagnostic:
-    """A name that is no column."""
-    return Diagnostic(
-        "unknown-column",
-        f"there is no column `{name.text}` in `{schema.name}`",
-        name.span,
-        "not in the schema",
-        did_you_mean(name.text, schema.names) or f"the columns are {listed(schema.names)}",
-    )
-
-
-def unknown_category(column: Category, text: str, span: Span, meant: str | None = None) -> Diagnostic:
-    """A value its column does not have."""
-    found = nearest(text.strip("\"'"), column.categories)
-    near = None if found is None else f"did you mean `{printer.value(found)}`?"
-    if meant is not None:
-        near = f"write it in quotes: {printer.value(meant)}"
-    return Diagnostic(
-        "unknown-category",
-        f"the column `{column.name}` has no value {text if text[:1] in '`' else f'`{text}`'}",
-        span,
-        "not a category",
-        near or f"its values are {listed(column.categories)}",
-    )
-
-
-def ambiguous_name(text: str, found: tuple[str, ...], span: Span, quote: str) -> Diagnostic:
-    """A bare name that fits several names in the schema."""
-    return Diagnostic(
-        "ambiguous-name",
-        f"`{text}` can mean {listed(found)}",
-        span,
-        "which one?",
-        f"write the exact name in {'backticks' if quote == '`' else 'quotes'}: {quote}{found[0]}{quote}",
-    )
-
-
-def not_modelled(column: Column, source: str | None, span: Span) -> Diagnostic:
-    """A column that is made rather than learned."""
-    if source is not None:
-        label, help = f"follows from `{source}`", f"write the command about `{source}`, or drop `derived_from`"
-    elif isinstance(column, Identifier):
-        label, help = "an identifier, made fresh for every row", "declare it as a category or number in the schema"
-    else:
-        label, help = "a column without any value", "declare it as a category or number in the schema"
-    return Diagnostic("not-modelled", f"a command cannot be about `{column.name}`", span, label, help)
-
-
 def show_value(column: Numeric, value: float) -> str:
     """A number of a column as people write it."""
     return show_moment(column.kind, value) if isinstance(column, Temporal) else printer.number(value)
 
 
-def type_mismatch(title: str, span: Span, label: str = "", help: str | None = None) -> Diagnostic:
-    """Something of a type that does not fit there."""
-    return Diagnostic("type-mismatch", title, span, label, help)
-
-
-def dashed_name(expr: syntax.Expr, known: tuple[str, ...]) -> str | None:
-    """The name meant by `marital-status`, which reads as a difference: one of `known` when it fits, else nothing."""
+def dashed_name(expr: syntax.Expr, words: tuple[str, ...]) -> str | None:
+    """The name meant by `marital-status`, which reads as a difference: one of `words` when it fits, else nothing."""
     parts: list[str] = []
     while isinstance(expr, syntax.Arith) and expr.op == "-" and isinstance(expr.right, syntax.Name):
         parts.insert(0, expr.right.text)
         expr = expr.left
     if not parts or not isinstance(expr, syntax.Name):
         return None
-    found = matches("-".join([expr.text, *parts]), known)
-    return found[0] if len(found) == 1 else None
+    candidates = matches("-".join([expr.text, *parts]), words)
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def dashed_column(expr: syntax.Expr, scope: Scope) -> bool:
@@ -159,10 +121,54 @@ def dashed_column(expr: syntax.Expr, scope: Scope) -> bool:
     scope.add(
         Diagnostic(
             "unknown-column",
-            f"`{written}` reads as a difference of columns",
+            f"`{written}` is read as a difference of columns",
             expr.span,
             "a name with dashes",
             f"write `{name}`" if printer.name(name) == name else f"write it in backticks: {printer.name(name)}",
         )
     )
     return True
+
+
+# --- what is wrong
+
+
+def unknown_column(name: syntax.Name, schema: Schema) -> Diagnostic:
+    """A name that is no column."""
+    return names.unknown_column(name.text, schema.name, schema.names, name.span)
+
+
+def unknown_category(column: Category, text: str, span: Span, meant: str | None = None) -> Diagnostic:
+    """A value its column does not have; `meant` is the one that was written without quotes."""
+    near = nearest(text.strip("\"'`"), column.categories)
+    help = None if near is None else f"did you mean `{printer.value(near)}`?"
+    if meant is not None:
+        help = f"write it in quotes: {printer.value(meant)}"
+    return names.unknown_category(text.strip("`"), column.name, column.categories, span, help)
+
+
+def ambiguous_name(text: str, candidates: tuple[str, ...], span: Span, quote: str) -> Diagnostic:
+    """A bare name that fits several names in the schema."""
+    return Diagnostic(
+        "ambiguous-name",
+        f"`{text}` can mean {listed(candidates)}",
+        span,
+        "which one?",
+        f"write the exact name in {'backticks' if quote == '`' else 'quotes'}: {quote}{candidates[0]}{quote}",
+    )
+
+
+def not_modelled(column: Column, source: str | None, span: Span) -> Diagnostic:
+    """A column whose values are generated, not learned."""
+    if source is not None:
+        label = f"follows from `{source}`"
+        help = f"write the command about `{source}`, or remove `derived_from` from the schema"
+    else:
+        label = "an identifier, new in every row" if isinstance(column, Identifier) else "a column without any value"
+        help = f"declare `{column.name}` as a category or a number in the schema"
+    return Diagnostic("not-modelled", f"a command cannot be about `{column.name}`", span, label, help)
+
+
+def type_mismatch(title: str, span: Span, label: str = "", help: str | None = None) -> Diagnostic:
+    """Something of a type that does not fit there."""
+    return Diagnostic("type-mismatch", title, span, label, help)

@@ -1,18 +1,18 @@
 """A program bound to a schema: names resolved, values typed, every command on its level.
 
 Readings (`cuts.read`), the logic and the plan all start from these nodes. A predicate is about one row, a quantity is
-a number (of a row when it holds columns, of the table when it holds statistics), a goal is about the table.
+a number (of a row when it holds columns, of the table when it holds statistics), a goal is about the table. What can be
+read off the nodes alone is `lang/walks.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias
 
 from cuts.data.schema import Schema
-from cuts.lang.syntax import CompareOp, Program
+from cuts.lang.syntax import CompareOp
 from cuts.text.source import Span
 
 Mode = Literal["repair", "condition"]
@@ -148,25 +148,49 @@ Quantity: TypeAlias = Const | ColumnValue | Apply | Statistic
 # --- goals: about the table
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """The name of one number that a TABLE command is about: the command's number and, from 0, the comparison's.
+
+    Whatever is known of the number elsewhere (in a table, in a model, in a saved model) is looked up by its key.
+    """
+
+    command: int
+    index: int = 0
+
+
+UNBOUND = Key(0)  # the key of a goal that belongs to no command
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Two numbers of the table compared, `tolerance` apart at most."""
+    """Two numbers of the table compared, `tolerance` apart at most; `text` shows the number that is measured.
+
+    That number is the left side, or the left side minus the right one where both are statistics.
+    """
 
     left: Quantity
     op: CompareOp
     right: Quantity
     tolerance: float
+    text: str = field(default="", compare=False, repr=False)
+    key: Key = field(default=UNBOUND, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The column's values have these shares; the rest, if `rest`, keeps its proportions in what is left."""
+    """The column's values have these shares; the rest, if `rest`, keeps its proportions in what is left.
+
+    `key` names the first share, the others have the indices after it; `text` shows the distribution.
+    """
 
     column: str
     shares: tuple[tuple[str, float], ...]
     rest: bool
     given: Pred | None
     tolerance: float
+    text: str = field(default="", compare=False, repr=False)
+    key: Key = field(default=UNBOUND, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +262,7 @@ class TableGoal:
 
 @dataclass(frozen=True, slots=True)
 class TableAim:
-    """A number of the table is pushed as far as `budget` (a share of utility) allows."""
+    """A number of the table is pushed as far as `budget` (a share of utility) allows; `text` shows the number."""
 
     direction: Direction
     value: Quantity
@@ -246,6 +270,12 @@ class TableAim:
     budget: float
     method: str | None = None
     weight: float | None = None
+    text: str = field(default="", compare=False, repr=False)
+
+    @property
+    def key(self) -> Key:
+        """The name of the number."""
+        return Key(self.origin.number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +325,6 @@ class Spec:
 
     schema: Schema
     commands: tuple[Bound, ...]
-    program: Program = field(compare=False, repr=False)
 
     @property
     def rules(self) -> tuple[RowRule, ...]:
@@ -306,84 +335,3 @@ class Spec:
     def privacy(self) -> Privacy | None:
         """The privacy command, if there is one."""
         return next((c for c in self.commands if isinstance(c, Privacy)), None)
-
-
-def level(command: Bound) -> Level:
-    """What a bound command is about."""
-    match command:
-        case RowRule():
-            return Level.ROW
-        case TableGoal() | TableAim():
-            return Level.TABLE
-        case ModelGoal() | ModelAim():
-            return Level.MODEL
-        case Privacy():
-            return Level.PRIVACY
-        case _:
-            assert_never(command)
-
-
-def columns_of(node: Pred | Quantity | Goal) -> frozenset[str]:
-    """The columns a node mentions."""
-    match node:
-        case Truth() | Const():
-            return frozenset()
-        case InSet(column) | Missing(column) | ColumnValue(column):
-            return frozenset({column})
-        case LinearCompare(form):
-            return frozenset(form.columns)
-        case Not(inner):
-            return columns_of(inner)
-        case And(parts) | Or(parts):
-            return frozenset().union(*map(columns_of, parts))
-        case Implies(left, right):
-            return columns_of(left) | columns_of(right)
-        case Apply(_, args):
-            return frozenset().union(*map(columns_of, args))
-        case Statistic(_, args, given):
-            return frozenset().union(*map(columns_of, args), columns_of(given) if given is not None else ())
-        case Relation(left, _, right):
-            return columns_of(left) | columns_of(right)
-        case Distribution(column, _, _, given):
-            return frozenset({column}) | (columns_of(given) if given is not None else frozenset())
-        case AllOf(parts) | AnyOf(parts):
-            return frozenset().union(*map(columns_of, parts))
-        case _:
-            assert_never(node)
-
-
-def shares_of(goal: Distribution) -> tuple[tuple[str, Relation], ...]:
-    """The shares a distribution asks for, each as a comparison of its own; that of all other values is called `*`."""
-    named = frozenset(category for category, _ in goal.shares)
-    wanted: list[tuple[str, float, Pred]] = [
-        (category, share, InSet(goal.column, frozenset({category}))) for category, share in goal.shares
-    ]
-    if goal.rest:
-        left = 1.0 - sum(share for _, share in goal.shares)
-        wanted.append(("*", left, InSet(goal.column, named, negated=True)))
-    present = Not(Missing(goal.column))
-    given = present if goal.given is None else And((goal.given, present))
-    return tuple(
-        (category, Relation(Statistic("P", (pred,), given), "==", Const(share), goal.tolerance))
-        for category, share, pred in wanted
-    )
-
-
-def statistics_of(node: Quantity | Goal) -> Iterator[Statistic]:
-    """The statistics a node is made of, left to right."""
-    match node:
-        case Statistic():
-            yield node
-        case Apply(_, args):
-            for arg in args:
-                yield from statistics_of(arg)
-        case Relation(left, _, right):
-            yield from statistics_of(left)
-            yield from statistics_of(right)
-        case AllOf(parts) | AnyOf(parts):
-            for part in parts:
-                yield from statistics_of(part)
-        case Const() | ColumnValue() | Distribution():
-            return
-        case _:
-            assert_never(node)

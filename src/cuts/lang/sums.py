@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TypeAlias
 
-from cuts.data.schema import Category
-from cuts.lang import printer, syntax
+from cuts.data.schema import Category, Schema
+from cuts.lang import examples, printer, syntax
 from cuts.lang.scope import Scope, type_mismatch
 from cuts.lang.spec import Linear, LinearCompare
 from cuts.lang.syntax import CompareOp
-from cuts.text.diagnostic import Diagnostic, did_you_mean
+from cuts.text.diagnostic import Diagnostic, did_you_mean, listed, nearest
 from cuts.text.source import Span
 from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.names import DISTRIBUTION, measures, statistics
@@ -21,33 +21,30 @@ Sum: TypeAlias = tuple[dict[str, Fraction], Fraction]  # coefficients of columns
 
 
 def linear_sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
-    """The sum an expression stands for; nothing after reporting why it is none."""
+    """The linear sum an expression stands for; nothing after reporting why it is none."""
     match expr:
         case syntax.Number(value):
             return {}, Fraction(repr(value))  # the decimal as written: 0.1 + 0.2 is 0.3
         case syntax.Name():
             column = scope.column(expr)
             if isinstance(column, Category):
-                scope.add(_not_a_number(column, expr))
+                scope.add(_category_in_sum(column, expr))
                 return None
             return None if column is None else ({column.name: Fraction(1)}, ZERO)
         case syntax.Negate(inner):
             return _scaled(linear_sum(inner, scope), Fraction(-1))
         case syntax.Arith(op, left, right):
             return _arith(expr, op, linear_sum(left, scope), linear_sum(right, scope), scope)
-        case syntax.Text(text):
-            near = did_you_mean(text, scope.schema.names)
-            scope.add(type_mismatch("a number was expected", expr.span, "this is a text", near))
+        case syntax.Text():
+            scope.add(not_a_number(expr, scope.schema))
         case syntax.Call(name):
             scope.add(_function_in_rule(expr) if name in NAMED_FUNCTIONS else unknown_function(name, expr.span))
         case syntax.Stat():
             scope.add(statistic_in_row(expr))
         case syntax.Shares():
-            scope.add(
-                type_mismatch("shares belong to `DIST`", expr.span, "", "DIST[race] == {White: 50%, *: proportional}")
-            )
+            scope.add(misplaced_shares(expr, scope.schema))
         case _:
-            scope.add(type_mismatch("a number was expected", expr.span, "this is a condition"))
+            scope.add(type_mismatch("expected a number", expr.span, "this is a condition"))
     return None
 
 
@@ -71,15 +68,7 @@ def _arith(expr: syntax.Arith, op: str, left: Sum | None, right: Sum | None, sco
     if op == "/" and not right[0]:
         scope.add(division_by_zero(expr))
         return None
-    scope.add(
-        Diagnostic(
-            "nonlinear-rule",
-            "a row rule adds and subtracts columns, it does not multiply them",
-            expr.span,
-            f"`{op}` between columns",
-            "write `income >= 2 * rent` instead of `income / rent >= 2`",
-        )
-    )
+    scope.add(_nonlinear(expr))
     return None
 
 
@@ -101,20 +90,50 @@ def normalised(terms: list[tuple[str, Fraction]], op: CompareOp, bound: Fraction
 # --- what is wrong
 
 
+def not_a_number(expr: syntax.Text, schema: Schema) -> Diagnostic:
+    """A quoted text where a number was expected: perhaps a column's name."""
+    near = nearest(expr.value, schema.names)
+    help = None if near is None else f"a column is written without quotes: {printer.name(near)}"
+    return type_mismatch("expected a number or a column", expr.span, "a quoted text", help)
+
+
+def misplaced_shares(expr: syntax.Shares, schema: Schema) -> Diagnostic:
+    """Shares that are compared with something else than a distribution."""
+    help = f"e.g. `{examples.distribution(schema)}`"
+    return type_mismatch(f"shares can only be compared with `{DISTRIBUTION}[...]`", expr.span, "shares", help)
+
+
+def _nonlinear(expr: syntax.Arith) -> Diagnostic:
+    left, right = printer.expression(expr.left), printer.expression(expr.right)
+    if expr.op == "/":
+        help = f"to bound the quotient, write e.g. `{left} >= 2 * {right}` instead of `{left} / {right} >= 2`"
+    else:
+        help = f"multiply columns inside a statistic only, e.g. `E[{left} * {right}]`"
+    return Diagnostic(
+        "nonlinear-rule",
+        f"a row rule cannot {'divide' if expr.op == '/' else 'multiply'} columns by each other",
+        expr.span,
+        f"`{expr.op}` between columns",
+        help,
+    )
+
+
 def statistic_in_row(expr: syntax.Stat) -> Diagnostic:
     """A statistic where a row's own value was expected."""
     return Diagnostic(
         "level-mismatch",
-        f"`{expr.name}[...]` is a number of the whole table, not of a row",
+        f"`{expr.name}[...]` is a number of the whole table, the rest is about single rows",
         expr.span,
-        "a statistic inside a row's expression",
-        "compare statistics with statistics, e.g. `E[age] >= 40`, or rows with numbers, e.g. `age >= 40`",
+        "a statistic in a condition on rows",
+        "compare the statistic with a number in a command of its own, and columns with numbers here",
     )
 
 
 def too_large(span: Span) -> Diagnostic:
-    """Arithmetic that leaves the numbers a computer has."""
-    return Diagnostic("bad-number", "the numbers here are too large", span, "not finite", "use smaller numbers")
+    """Arithmetic whose result is not finite."""
+    return Diagnostic(
+        "bad-number", "the result is too large to compute with", span, "not finite", "use smaller numbers"
+    )
 
 
 def division_by_zero(expr: syntax.Arith) -> Diagnostic:
@@ -123,32 +142,32 @@ def division_by_zero(expr: syntax.Arith) -> Diagnostic:
 
 
 def unknown_function(name: str, span: Span) -> Diagnostic:
-    """A name before `(` or `[` that is nothing we know."""
+    """A name before `(` or `[` that is no function, statistic or measure."""
     known = (*NAMED_FUNCTIONS, *statistics(), *measures(), DISTRIBUTION)
     meant = {"AVG": "E", "MEAN": "E", "AVERAGE": "E", "SD": "STD", "QUANTILE": "Q(0.5)"}.get(name.upper())
-    help = f"did you mean `{meant}[...]`?" if meant is not None else did_you_mean(name, known)
+    near = did_you_mean(name, known) or f"the statistics are {listed((*statistics(), DISTRIBUTION), most=20)}"
+    help = f"did you mean `{meant}[...]`?" if meant is not None else near
     if name in known:
         brackets = "[...]" if name in statistics() or name == DISTRIBUTION else "(...)"
-        return Diagnostic(
-            "unknown-function", f"`{name}` is written with other brackets", span, "", f"write `{name}{brackets}`"
-        )
+        return Diagnostic("unknown-function", f"`{name}` takes other brackets", span, "", f"write `{name}{brackets}`")
     return Diagnostic("unknown-function", f"there is no function or statistic `{name}`", span, "unknown", help)
 
 
 def _function_in_rule(expr: syntax.Call) -> Diagnostic:
-    return Diagnostic(
-        "nonlinear-rule",
-        f"`{expr.name}` cannot be used in a row rule",
-        expr.span,
-        "not linear",
-        "compare sums of columns with numbers; `max(a, b) <= c` is `a <= c AND b <= c`",
-    )
+    args = [printer.expression(arg) for arg in expr.args]
+    if expr.name in ("min", "max") and len(args) > 1:
+        op = "<=" if expr.name == "max" else ">="
+        parts = " AND ".join(f"{arg} {op} c" for arg in args)
+        help = f"for `{printer.expression(expr)} {op} c`, write `{parts}`"
+    else:
+        help = f"use it inside a statistic only, e.g. `E[{printer.expression(expr)}]`"
+    return Diagnostic("nonlinear-rule", f"`{expr.name}` cannot be used in a row rule", expr.span, "not linear", help)
 
 
-def _not_a_number(column: Category, at: syntax.Name) -> Diagnostic:
+def _category_in_sum(column: Category, name: syntax.Name) -> Diagnostic:
     return type_mismatch(
         f"`{column.name}` holds categories, not numbers",
-        at.span,
+        name.span,
         "a category column",
         f"compare it with a value, e.g. `{printer.name(column.name)} == {printer.value(column.categories[0])}`",
     )

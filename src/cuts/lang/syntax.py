@@ -28,12 +28,6 @@ KIND_ALIASES: dict[str, Kind] = {
     "UTILITY": "UTILITY",
     "DOWNSTREAM": "UTILITY",
 }
-RESERVED = frozenset(
-    {
-        *("SYNTHESIZE", "END", "LET", "ENFORCE", "ENSURE", "MINIMIZE", "MAXIMIZE", "PARAM", "WITH", "WITHIN"),
-        *("AND", "OR", "NOT", "IMPLIES", "IN", "BETWEEN", "IS", "NULL"),
-    }
-)
 
 NOWHERE = Span(0, 0)
 MAX_NESTED = 200  # levels of an expression: all readings walk it recursively

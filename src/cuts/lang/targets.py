@@ -1,8 +1,8 @@
-"""What the goals of a program want of the table: numbers between bounds, and how they are joined.
+"""The goals of a program as targets: numbers of the table between bounds, and how they are joined.
 
 A violation is counted in tolerances, so that years, shares and nats weigh alike. A quantile that should be near a
-constant is wanted as shares of rows, which a model can be moved towards: at least `p` of the rows are not above the
-target, and fewer lie below it.
+constant becomes shares of rows, which a model can be moved towards: at least `p` of the rows are not above the target,
+and fewer than `p` lie below it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from cuts.lang.spec import (
     Statistic,
     TableAim,
     TableGoal,
-    shares_of,
 )
 from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
+from cuts.lang.walks import shares_of
 
-INSIDE = 0.1  # of a tolerance: how far inside its bounds an inequality is aimed
-SHARE_INSIDE = 0.002  # the same of the shares that stand for a quantile
+AIM_MARGIN = 0.1  # tolerances: how far inside its bound an inequality is aimed
+SHARE_MARGIN = 0.002  # share of rows: the same for the shares that stand for a quantile
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A number of the table that should lie from `low` to `high`; `unit` is what one violation is."""
+    """A number of the table that should lie from `low` to `high`; a violation of 1 is `unit` outside of them."""
 
     value: Quantity
     low: float
@@ -50,28 +50,28 @@ class Target:
 
     @property
     def aim(self) -> tuple[float, float]:
-        """Where to bring the number to: the middle of two bounds, or a little inside of one."""
+        """The range to bring the number into: the middle of two bounds, or all that is a margin inside of one."""
         if self.low > -inf and self.high < inf:
             middle = (self.low + self.high) / 2
             return middle, middle
-        return self.low + INSIDE * self.unit, self.high - INSIDE * self.unit
+        return self.low + AIM_MARGIN * self.unit, self.high - AIM_MARGIN * self.unit
 
     def off(self, value: float) -> float:
-        """How far a number is from where it is brought to, in tolerances and with its sign."""
+        """The signed distance of a number from the aim, in tolerances."""
         low, high = self.aim
         return (value - min(max(value, low), high)) / self.unit
 
 
 @dataclass(frozen=True, slots=True)
 class AllTargets:
-    """All parts are wanted."""
+    """All parts have to be met."""
 
     parts: tuple[Targets, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyTarget:
-    """One of the parts is wanted."""
+    """One of the parts has to be met."""
 
     parts: tuple[Targets, ...]
 
@@ -79,63 +79,63 @@ class AnyTarget:
 Targets: TypeAlias = Target | AllTargets | AnyTarget
 
 
-def wanted(goal: Goal, schema: Schema) -> Targets:
-    """What a goal wants."""
+def targets_of(goal: Goal, schema: Schema) -> Targets:
+    """The targets of a goal."""
     match goal:
         case Relation():
             return _relation(goal, schema)
         case Distribution():
             return AllTargets(tuple(_relation(share, schema) for _, share in shares_of(goal)))
         case AllOf(parts):
-            return AllTargets(tuple(wanted(part, schema) for part in parts))
+            return AllTargets(tuple(targets_of(part, schema) for part in parts))
         case AnyOf(parts):
-            return AnyTarget(tuple(wanted(part, schema) for part in parts))
+            return AnyTarget(tuple(targets_of(part, schema) for part in parts))
         case _:
             assert_never(goal)
 
 
-def single(want: Targets, violation: Callable[[Target], float]) -> Iterator[Target]:
-    """What is wanted, one number after the other; of alternatives the one that is nearest."""
-    match want:
+def nearest_targets(targets: Targets, violation: Callable[[Target], float]) -> Iterator[Target]:
+    """The targets to meet, one number after the other; of alternatives, the one with the smallest violation."""
+    match targets:
         case Target():
-            yield want
+            yield targets
         case AllTargets(parts):
             for part in parts:
-                yield from single(part, violation)
+                yield from nearest_targets(part, violation)
         case AnyTarget(parts):
-            chosen = [list(single(part, violation)) for part in parts]
-            yield from min(chosen, key=lambda some: sum(violation(each) for each in some))
+            alternatives = [list(nearest_targets(part, violation)) for part in parts]
+            yield from min(alternatives, key=lambda part: sum(map(violation, part)))
         case _:
-            assert_never(want)
+            assert_never(targets)
 
 
-def leaves(want: Targets) -> Iterator[Target]:
+def all_targets(targets: Targets) -> Iterator[Target]:
     """All numbers a goal is about, alternatives included."""
-    match want:
+    match targets:
         case Target():
-            yield want
+            yield targets
         case AllTargets(parts) | AnyTarget(parts):
             for part in parts:
-                yield from leaves(part)
+                yield from all_targets(part)
         case _:
-            assert_never(want)
+            assert_never(targets)
 
 
 def target_values(command: TableGoal | TableAim, schema: Schema) -> list[Quantity]:
     """All numbers of the table a command is about."""
     if isinstance(command, TableAim):
         return [command.value]
-    return [want.value for want in leaves(wanted(command.goal, schema))]
+    return [target.value for target in all_targets(targets_of(command.goal, schema))]
 
 
-def violation(want: Target, value: float) -> float:
-    """How far a number is out of its bounds, in tolerances; what is undefined is far."""
+def violation(target: Target, value: float) -> float:
+    """The distance of a number from its bounds, in tolerances; infinite where the number is undefined."""
     if value != value:
         return inf
-    return max(want.low - value, value - want.high, 0.0) / want.unit
+    return max(target.low - value, value - target.high, 0.0) / target.unit
 
 
-def apart(left: Quantity, right: Quantity) -> Quantity:
+def difference(left: Quantity, right: Quantity) -> Quantity:
     """`left - right`."""
     return left if right == Const(0.0) else Apply("-", (left, right))
 
@@ -151,9 +151,9 @@ def _relation(goal: Relation, schema: Schema) -> Targets:
             return _quantile(goal, left)
     target = right.value if isinstance(right, Const) else 0.0
     unit = tolerance or default_tolerance(left, "==", right, schema)
-    if not 0 < unit < inf:  # what it measures has no range, or no end to it
+    if not 0 < unit < inf:  # the number has no range, or an unbounded one
         unit = SHARE_TOLERANCE * max(abs(target), 1.0)
-    value = left if isinstance(right, Const) else apart(left, right)
+    value = left if isinstance(right, Const) else difference(left, right)
     match op:
         case "==":
             return Target(value, target - tolerance, target + tolerance, unit)
@@ -167,7 +167,7 @@ def _relation(goal: Relation, schema: Schema) -> Targets:
 
 
 def _level(stat: Statistic) -> float | None:
-    """The share a quantile is about."""
+    """The share `p` of a quantile; nothing for other statistics."""
     if not stat.args or not isinstance(stat.args[0], ColumnValue):
         return None
     return 0.5 if stat.name == "MEDIAN" else stat.levels[0] if stat.name == "Q" else None
@@ -180,13 +180,13 @@ def _quantile(goal: Relation, stat: Statistic) -> AllTargets:
     assert isinstance(goal.right, Const)
     assert level is not None
     target, slack = goal.right.value, goal.tolerance
-    present = Not(Missing(column.column))  # a missing value is about no quantile, but it is a row
+    present = Not(Missing(column.column))  # a quantile leaves rows with a missing value out
     given = present if stat.given is None else And((stat.given, present))
-    found = []
+    targets = []
     if goal.op in ("==", "<=", "<"):  # enough rows lie at or below the target
         under = LinearCompare(Linear(((column.column, 1.0),)), "<=" if goal.op != "<" else "<", target + slack)
-        found.append(Target(Statistic("P", (under,), given), level + SHARE_INSIDE, inf, SHARE_TOLERANCE))
+        targets.append(Target(Statistic("P", (under,), given), level + SHARE_MARGIN, inf, SHARE_TOLERANCE))
     if goal.op in ("==", ">=", ">"):  # too few rows lie below it
         under = LinearCompare(Linear(((column.column, 1.0),)), "<" if goal.op != ">" else "<=", target - slack)
-        found.append(Target(Statistic("P", (under,), given), -inf, level - SHARE_INSIDE, SHARE_TOLERANCE))
-    return AllTargets(tuple(found))
+        targets.append(Target(Statistic("P", (under,), given), -inf, level - SHARE_MARGIN, SHARE_TOLERANCE))
+    return AllTargets(tuple(targets))

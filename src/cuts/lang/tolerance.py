@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cuts.data.schema import Schema
-from cuts.lang.spec import Apply, ColumnValue, Const, Quantity, Statistic, statistics_of
+from cuts.lang.spec import Apply, ColumnValue, Const, Quantity, Statistic
 from cuts.lang.syntax import CompareOp
+from cuts.lang.walks import statistics_of
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.interval import Interval
 from cuts.vocab.names import statistics

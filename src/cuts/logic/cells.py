@@ -15,7 +15,8 @@ import numpy as np
 from cuts.data.codec import CategoryBins, ColumnBins, bin_limits
 from cuts.data.schema import Schema
 from cuts.data.table import Bools, Floats, IntArray
-from cuts.lang.spec import Apply, ColumnValue, Const, Pred, Quantity, Statistic, columns_of
+from cuts.lang.spec import Apply, ColumnValue, Const, Pred, Quantity, Statistic
+from cuts.lang.walks import columns_of
 from cuts.logic.core import build_grid, lower
 from cuts.logic.diagram import NO, YES, Store
 from cuts.text.diagnostic import CutsError

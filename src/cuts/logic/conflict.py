@@ -17,7 +17,8 @@ import numpy as np
 
 from cuts.data.schema import Schema
 from cuts.data.table import Floats
-from cuts.lang.spec import Pred, Quantity, TableGoal, columns_of
+from cuts.lang.spec import Pred, Quantity, TableGoal
+from cuts.lang.walks import columns_of
 from cuts.logic.cells import Cells, find_cells
 from cuts.logic.mean_bounds import ROUNDING, MeanBound, can_hold, find_demands, has_sum, single_targets
 

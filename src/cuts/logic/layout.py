@@ -32,9 +32,9 @@ from cuts.lang.spec import (
     Quantity,
     Statistic,
     Truth,
-    columns_of,
 )
 from cuts.lang.syntax import CompareOp
+from cuts.lang.walks import columns_of
 from cuts.logic.core import TRUE, Grid, Leaf, comparisons, find_cuts, grid_on, lower, tests
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics

@@ -31,10 +31,10 @@ from cuts.lang.spec import (
     Statistic,
     TableGoal,
     Truth,
-    columns_of,
 )
 from cuts.lang.syntax import CompareOp
 from cuts.lang.tolerance import ONE, weighted_sum
+from cuts.lang.walks import columns_of
 from cuts.logic.core import comparisons
 from cuts.vocab.interval import EVERYTHING, Interval
 

@@ -27,8 +27,8 @@ from cuts.lang.spec import (
     Spec,
     Statistic,
     TableGoal,
-    statistics_of,
 )
+from cuts.lang.walks import statistics_of
 from cuts.logic.conflict import Conflict, find_conflicts
 from cuts.logic.core import Grid, build_grid, lower
 from cuts.logic.diagram import NO, Store

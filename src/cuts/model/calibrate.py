@@ -18,8 +18,9 @@ from torch import Tensor
 
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray, Table
-from cuts.lang.spec import Quantity, Statistic, statistics_of
-from cuts.lang.targets import Target, Targets, single, violation
+from cuts.lang.spec import Quantity, Statistic
+from cuts.lang.targets import Target, Targets, nearest_targets, violation
+from cuts.lang.walks import statistics_of
 from cuts.read import exact, relaxed
 from cuts.vocab.names import statistics
 
@@ -62,7 +63,9 @@ def choose(
     numbers = _Numbers(pool, schema, total)
     even = torch.full((pool.rows,), 1.0 / pool.rows, dtype=torch.float64)
     wants = [
-        each for want in wanted for each in single(want, lambda w: violation(w, float(numbers.value(w.value, even))))
+        each
+        for want in wanted
+        for each in nearest_targets(want, lambda w: violation(w, float(numbers.value(w.value, even))))
     ]
     sought = [want for want in wants if isfinite(float(numbers.value(want.value, even)))]
     aimed, weights = sought, even

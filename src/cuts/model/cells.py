@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from cuts.data.codec import Codec
-from cuts.lang.spec import ColumnValue, Quantity, Statistic, statistics_of
+from cuts.lang.spec import ColumnValue, Quantity, Statistic
+from cuts.lang.walks import statistics_of
 from cuts.logic.layout import Layout, lay_out
 from cuts.model.mixture import Mixture
 from cuts.read import relaxed

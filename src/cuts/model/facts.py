@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cuts.lang.spec import Key
 from cuts.model.group_shares import GroupShare
 from cuts.plan import Way
 
@@ -34,17 +35,25 @@ class RuleFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class GoalFacts:
-    """One command about statistics: its numbers of the real rows and of the model before and after.
+class Number:
+    """One number of a command: in the real rows, and in the model before and after the command was met.
 
-    The numbers are in the order of the command's comparisons; of one between two statistics it is their difference.
+    `key` names the comparison (`lang/comparisons.py`); of one between two statistics the number is their difference.
     """
+
+    key: Key
+    real: float
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoalFacts:
+    """One command about statistics: its number in the program, its line, and its numbers."""
 
     number: int
     line: int
-    real: tuple[float, ...]
-    before: tuple[float, ...]
-    after: tuple[float, ...]
+    numbers: tuple[Number, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +93,8 @@ class Facts:
     trade_offs: tuple[TradeOff, ...] = ()
     group_shares: tuple[GroupShare, ...] = ()
     ways: tuple[CommandWay, ...] = ()
+
+    @property
+    def numbers(self) -> dict[Key, float]:
+        """The model's numbers, of all commands about statistics."""
+        return {number.key: number.after for goal in self.goals for number in goal.numbers}

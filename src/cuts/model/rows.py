@@ -23,8 +23,9 @@ from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind_predicate
 from cuts.lang.parser import parse_expression
-from cuts.lang.spec import Pred, Spec, TableGoal, statistics_of
-from cuts.lang.targets import Targets, wanted
+from cuts.lang.spec import Pred, Spec, TableGoal
+from cuts.lang.targets import Targets, targets_of
+from cuts.lang.walks import statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
@@ -85,7 +86,7 @@ def sample_chunks(
     shares = model.facts.group_shares if where is None else ()
     if not goals and not shares:
         return _mapped(lambda chunk: Chunk(_drawn(model, source, *chunk)), draw.chunks(total), workers)
-    targets = (*(wanted(goal.goal, model.spec.schema) for goal in goals), *map(hold, shares))
+    targets = (*(targets_of(goal.goal, model.spec.schema) for goal in goals), *map(hold, shares))
     whole = total <= MAX_WHOLE and any(_counts_rows(goal) for goal in goals)
 
     def make(chunk: tuple[int, tuple[int, int]]) -> Chunk:

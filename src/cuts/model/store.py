@@ -28,8 +28,8 @@ from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.lang.spec import Spec
-from cuts.model.facts import CommandWay, Facts, GoalFacts, RuleFacts, TradeOff, Trial
+from cuts.lang.spec import Key, Spec
+from cuts.model.facts import CommandWay, Facts, GoalFacts, Number, RuleFacts, TradeOff, Trial
 from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
 from cuts.privacy.transcript import Transcript, render, transcript_from
@@ -150,7 +150,7 @@ def _distributions(table: torch.Tensor) -> torch.Tensor:
 
 def _facts(data: Mapping[str, Any]) -> Facts:
     rules = tuple(RuleFacts(**rule) for rule in data["rules"])
-    goals = tuple(GoalFacts(**{name: _frozen(part) for name, part in goal.items()}) for goal in data.get("goals", ()))
+    goals = tuple(_goal(goal) for goal in data.get("goals", ()))
     curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
     shares = tuple(GroupShare(**knob) for knob in data.get("group_shares", ()))
     ways = tuple(CommandWay(**way) for way in data.get("ways", ()))
@@ -160,6 +160,15 @@ def _facts(data: Mapping[str, Any]) -> Facts:
     if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
         raise ValueError("the facts are no facts")
     return found
+
+
+def _goal(data: Mapping[str, Any]) -> GoalFacts:
+    return GoalFacts(**{**data, "numbers": tuple(_number(number) for number in data["numbers"])})
+
+
+def _number(data: Mapping[str, Any]) -> Number:
+    values = {name: nan if value is None else value for name, value in data.items() if name != "key"}
+    return Number(key=Key(**data["key"]), **values)
 
 
 def _trade_off(data: Mapping[str, Any]) -> TradeOff:
@@ -174,11 +183,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and isnan(value) else value
-
-
-def _frozen(value: Any) -> Any:
-    """A list as a tuple, in which what is undefined is no number again."""
-    return tuple(nan if each is None else each for each in value) if isinstance(value, list) else value
 
 
 def _hash(data: bytes) -> str:

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cuts.lang.spec import columns_of
 from cuts.lang.targets import Target
+from cuts.lang.walks import columns_of
 from cuts.logic.splits import Classes
 from cuts.model.cells import Cells, Statistics
 from cuts.model.mixture import Mixture

@@ -13,6 +13,90 @@ from typing import Literal
 from cuts.text.source import Source, Span
 
 Severity = Literal["error", "warning"]
+Code = Literal[  # every code has its page in docs/reference/errors
+    "action-mismatch",
+    "ambiguous-name",
+    "bad-config",
+    "bad-count",
+    "bad-counts",
+    "bad-delta",
+    "bad-distribution",
+    "bad-epsilon",
+    "bad-ledger",
+    "bad-model",
+    "bad-number",
+    "bad-option",
+    "bad-schema",
+    "bad-setting",
+    "bad-transcript",
+    "bad-weight",
+    "budget-spent",
+    "circular-let",
+    "column-type",
+    "conflicting-statistics",
+    "contradiction",
+    "core-failed",
+    "dead-category",
+    "deprecated-name",
+    "duplicate-privacy",
+    "empty-program",
+    "empty-support",
+    "extra-column",
+    "free-text",
+    "impossible-row",
+    "interrupted",
+    "kind-mismatch",
+    "level-mismatch",
+    "missing-argument",
+    "missing-column",
+    "missing-end",
+    "missing-extra",
+    "missing-semicolon",
+    "misspelt-keyword",
+    "name-collision",
+    "needs-tolerance",
+    "nominal-arithmetic",
+    "nonlinear-rule",
+    "not-modelled",
+    "not-supported",
+    "nothing-found",
+    "nothing-to-learn",
+    "open-placeholder",
+    "other-terms",
+    "outside-domain",
+    "outside-schema",
+    "private-schema",
+    "protected-equals-target",
+    "rare-condition",
+    "reads-private-data",
+    "redundant-command",
+    "rules-too-large",
+    "single-class",
+    "small-group",
+    "strict-on-real",
+    "syntax-error",
+    "target-in-features",
+    "type-mismatch",
+    "unexpected-missing",
+    "unknown-category",
+    "unknown-code",
+    "unknown-column",
+    "unknown-data",
+    "unknown-domain",
+    "unknown-format",
+    "unknown-function",
+    "unknown-option",
+    "unknown-placeholder",
+    "unreachable-target",
+    "unreadable-file",
+    "unreadable-schema",
+    "unreadable-table",
+    "unsupported-column",
+    "unused-let",
+    "unwritable-file",
+    "vacuous-implication",
+    "wrong-arguments",
+]
 
 AT_FAULT, USAGE, INFEASIBLE, PRIVACY = 1, 2, 3, 5  # exit codes
 
@@ -29,7 +113,7 @@ class Note:
 class Diagnostic:
     """One problem: a stable code, a sentence without full stop, a place, and a help that works when pasted."""
 
-    code: str
+    code: Code
     title: str
     span: Span | None = None
     label: str = ""
@@ -68,7 +152,7 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(d.severity == "error" for d in diagnostics)
 
 
-def usage_error(code: str, title: str, help: str | None = None) -> CutsError:
+def usage_error(code: Code, title: str, help: str | None = None) -> CutsError:
     """A call that cannot be served: a missing file, an unreadable table."""
     return CutsError([Diagnostic(code, title, help=help, exit_code=USAGE)])
 

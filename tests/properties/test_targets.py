@@ -1,4 +1,4 @@
-"""Laws of what goals want: nothing is violated exactly when a goal is verified; the nearest alternative is chosen."""
+"""Laws of targets: nothing is violated exactly when a goal is verified; the nearest alternative is chosen."""
 
 from __future__ import annotations
 
@@ -16,8 +16,18 @@ from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.lang.spec import Spec, Statistic, TableGoal, statistics_of
-from cuts.lang.targets import AllTargets, AnyTarget, Target, Targets, leaves, single, violation, wanted
+from cuts.lang.spec import Spec, Statistic, TableGoal
+from cuts.lang.targets import (
+    AllTargets,
+    AnyTarget,
+    Target,
+    Targets,
+    all_targets,
+    nearest_targets,
+    targets_of,
+    violation,
+)
+from cuts.lang.walks import statistics_of
 from cuts.read import exact
 
 SCHEMA = Schema(
@@ -67,10 +77,10 @@ def bound(body: str) -> Spec:
     return bind(parse(f"SYNTHESIZE: t; ENFORCE: {body}; END;"), SCHEMA)
 
 
-def want_of(spec: Spec) -> Targets:
+def goal_targets(spec: Spec) -> Targets:
     (goal,) = spec.commands
     assert isinstance(goal, TableGoal)
-    return wanted(goal.goal, SCHEMA)
+    return targets_of(goal.goal, SCHEMA)
 
 
 def value_of(text: str, table: Table) -> float:
@@ -78,11 +88,11 @@ def value_of(text: str, table: Table) -> float:
     return fact.value
 
 
-def is_met(want: Targets, table: Table) -> bool:
+def is_met(target: Targets, table: Table) -> bool:
     typed = conform(table, SCHEMA)
-    match want:
+    match target:
         case Target():
-            return violation(want, exact.value(want.value, typed, SCHEMA)) == 0.0
+            return violation(target, exact.value(target.value, typed, SCHEMA)) == 0.0
         case AllTargets(parts):
             return all(is_met(part, table) for part in parts)
         case AnyTarget(parts):
@@ -108,15 +118,15 @@ def test_nothing_is_violated_exactly_when_the_comparison_holds(
     table = rows(seed)
     target = value_of(text, table) + away * tolerance
     spec = bound(f"{text} {op} {target!r} WITHIN {tolerance}")
-    assert is_met(want_of(spec), table) == is_verified(spec, table)
+    assert is_met(goal_targets(spec), table) == is_verified(spec, table)
 
 
 @settings(max_examples=60)
 @given(SEEDS, st.sampled_from(NUMBERS), st.sampled_from([-4.0, -1.5, -0.6, 0.4, 1.5, 2.8]), TOLERANCES)
-def test_a_difference_is_wanted_twice_as_far_as_needed(seed: int, text: str, away: float, tolerance: float) -> None:
+def test_a_difference_is_aimed_twice_as_far_as_needed(seed: int, text: str, away: float, tolerance: float) -> None:
     table = rows(seed)
     spec = bound(f"{text} != {value_of(text, table) + away * tolerance!r} WITHIN {tolerance}")
-    assert is_met(want_of(spec), table) == (abs(away) > 2)
+    assert is_met(goal_targets(spec), table) == (abs(away) > 2)
     assert is_verified(spec, table) == (abs(away) > 1)
 
 
@@ -131,23 +141,23 @@ def test_goals_are_joined_as_they_are_verified(
     body = " ".join([texts[0], *(f"{word} {text}" for word, text in zip(words, texts[1:], strict=True))])
     spec = bound(f"{'NOT ' if data.draw(st.booleans()) else ''}({body}) WITHIN 0.3")
     if "!=" not in str(spec.commands[0]):
-        assert is_met(want_of(spec), table) == is_verified(spec, table)
-    elif is_met(want_of(spec), table):
+        assert is_met(goal_targets(spec), table) == is_verified(spec, table)
+    elif is_met(goal_targets(spec), table):
         assert is_verified(spec, table)
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("condition", ["", "n > 15"])
 @pytest.mark.parametrize("away", [0.0, 0.004, 0.006])
-def test_a_distribution_is_wanted_share_by_share(seed: int, condition: str, away: float) -> None:
+def test_a_distribution_has_one_target_per_share(seed: int, condition: str, away: float) -> None:
     table = rows(seed)
     share = value_of(f"P[c == u | c IS NOT NULL{' AND ' + condition if condition else ''}]", table)
     percent = f"{100 * (share + away):.10f}%"
     spec = bound(f"DIST[c{' | ' + condition if condition else ''}] == {{u: {percent}, *: proportional}}")
-    want = want_of(spec)
-    assert isinstance(want, AllTargets)
-    assert len(list(leaves(want))) == 2
-    assert is_met(want, table) == is_verified(spec, table) == (away < 0.005)
+    targets = goal_targets(spec)
+    assert isinstance(targets, AllTargets)
+    assert len(list(all_targets(targets))) == 2
+    assert is_met(targets, table) == is_verified(spec, table) == (away < 0.005)
 
 
 # --- quantiles
@@ -165,26 +175,30 @@ def test_a_distribution_is_wanted_share_by_share(seed: int, condition: str, away
 def test_shares_that_stand_for_a_quantile_imply_it(
     seed: int, column: str, level: float, op: str, away: float, given: str
 ) -> None:
-    """Rows with a missing value are about no quantile."""
+    """A quantile leaves rows with a missing value out."""
     table = rows(seed)
     text = f"Q({level})[{column}{given}]" if level != 0.5 else f"MEDIAN[{column}{given}]"
     target = value_of(text, table) + away
     spec = bound(f"{text} {op} {target!r} WITHIN 0.5")
-    want = want_of(spec)
-    assert all(isinstance(each.value, Statistic) and each.value.name == "P" for each in leaves(want))
-    if is_met(want, table):
+    targets = goal_targets(spec)
+    assert all(isinstance(one.value, Statistic) and one.value.name == "P" for one in all_targets(targets))
+    if is_met(targets, table):
         assert is_verified(spec, table)
     # What holds for the quantiles around, too, is nowhere near an edge: nothing may be violated then.
     around = [bound(f"Q({level + by})[{column}{given}] {op} {target!r} WITHIN 0.5") for by in (-0.01, 0.01)]
-    if all(is_verified(each, table) for each in [spec, *around]):
-        assert is_met(want, table)
+    if all(is_verified(one, table) for one in [spec, *around]):
+        assert is_met(targets, table)
 
 
 @pytest.mark.parametrize(
     "text", ["MEDIAN[n | c == u] == MEDIAN[n | c == v]", "MEDIAN[n + one] == 9", "MEDIAN[n] != 4", "MEDIAN[c] == 1"]
 )
 def test_a_quantile_that_is_no_share_of_one_column_stays_one(text: str) -> None:
-    found = {stat.name for want in leaves(want_of(bound(f"{text} WITHIN 1"))) for stat in statistics_of(want.value)}
+    found = {
+        stat.name
+        for target in all_targets(goal_targets(bound(f"{text} WITHIN 1")))
+        for stat in statistics_of(target.value)
+    }
     assert found == {"MEDIAN"}
 
 
@@ -195,26 +209,26 @@ def test_a_quantile_that_is_no_share_of_one_column_stays_one(text: str) -> None:
 @pytest.mark.parametrize("op", ["<=", ">=", "!="])
 def test_a_violation_is_counted_in_a_unit_that_is_some_finite_number(text: str, op: str) -> None:
     """Also of what has no range, or an unbounded one."""
-    for want in leaves(want_of(bound(f"{text} {op} 3"))):
-        assert 0 < want.unit < inf
-        assert all(0 < violation(want, end + side * 4 * want.unit) < inf for end, side in _ends(want))
-        low, high = want.aim
-        assert want.low <= low <= high <= want.high
+    for target in all_targets(goal_targets(bound(f"{text} {op} 3"))):
+        assert 0 < target.unit < inf
+        assert all(0 < violation(target, end + side * 4 * target.unit) < inf for end, side in _ends(target))
+        low, high = target.aim
+        assert target.low <= low <= high <= target.high
         assert isfinite(low) or isfinite(high)
 
 
-def _ends(want: Target) -> list[tuple[float, int]]:
-    return [(end, side) for end, side in ((want.low, -1), (want.high, 1)) if isfinite(end)]
+def _ends(target: Target) -> list[tuple[float, int]]:
+    return [(end, side) for end, side in ((target.low, -1), (target.high, 1)) if isfinite(end)]
 
 
 @given(st.floats(-5, 5), st.floats(0.1, 3), st.floats(0.01, 2), st.floats(0, 10))
 def test_violations_grow_with_the_distance_in_units(low: float, width: float, unit: float, off: float) -> None:
-    want = Target(Statistic("E", ()), low, low + width, unit)
-    assert violation(want, low + width / 2) == 0.0
-    assert violation(want, low - off * unit) == pytest.approx(off, abs=1e-6)
-    assert violation(want, low + width + off * unit) == pytest.approx(off, abs=1e-6)
-    assert violation(want, nan) == inf
-    assert want.aim == pytest.approx((low + width / 2, low + width / 2))
+    target = Target(Statistic("E", ()), low, low + width, unit)
+    assert violation(target, low + width / 2) == 0.0
+    assert violation(target, low - off * unit) == pytest.approx(off, abs=1e-6)
+    assert violation(target, low + width + off * unit) == pytest.approx(off, abs=1e-6)
+    assert violation(target, nan) == inf
+    assert target.aim == pytest.approx((low + width / 2, low + width / 2))
 
 
 def test_an_inequality_is_aimed_a_little_inside() -> None:
@@ -232,9 +246,9 @@ def join(inner: st.SearchStrategy[Targets]) -> st.SearchStrategy[Targets]:
     return several.map(AllTargets) | several.map(AnyTarget)
 
 
-def numbered(place: int) -> Target:
-    """Something wanted, told from others by its number."""
-    return Target(Statistic("Q", (), None, (float(place),)), 0.0, 0.0, 1.0)
+def numbered(number: int) -> Target:
+    """A target known by its number."""
+    return Target(Statistic("Q", (), None, (float(number),)), 0.0, 0.0, 1.0)
 
 
 trees = st.recursive(st.integers(0, 9).map(numbered), join, max_leaves=8)
@@ -242,23 +256,23 @@ trees = st.recursive(st.integers(0, 9).map(numbered), join, max_leaves=8)
 
 @given(trees, st.lists(st.floats(0, 5), min_size=10, max_size=10))
 def test_of_alternatives_the_nearest_is_chosen_and_all_of_it(tree: Targets, far: list[float]) -> None:
-    def off(want: Target) -> float:
-        assert isinstance(want.value, Statistic)
-        return far[int(want.value.levels[0])]
+    def off(target: Target) -> float:
+        assert isinstance(target.value, Statistic)
+        return far[int(target.value.levels[0])]
 
-    def cheapest(want: Targets) -> float:
-        match want:
+    def cheapest(target: Targets) -> float:
+        match target:
             case Target():
-                return off(want)
+                return off(target)
             case AllTargets(parts):
                 return sum(map(cheapest, parts))
             case AnyTarget(parts):
                 return min(map(cheapest, parts))
 
-    chosen = list(single(tree, off))
+    chosen = list(nearest_targets(tree, off))
     assert sum(map(off, chosen)) == pytest.approx(cheapest(tree))
-    everything = list(leaves(tree))
-    assert all(each in everything for each in chosen)
+    everything = list(all_targets(tree))
+    assert all(target in everything for target in chosen)
     if "AnyTarget" not in str(tree):
         assert chosen == everything
 
@@ -266,4 +280,6 @@ def test_of_alternatives_the_nearest_is_chosen_and_all_of_it(tree: Targets, far:
 def test_an_undefined_number_is_never_the_nearest() -> None:
     known, unknown = numbered(1), numbered(2)
     values = {known.value: 50.0, unknown.value: nan}
-    assert list(single(AnyTarget((unknown, known)), lambda want: violation(want, values[want.value]))) == [known]
+    assert list(
+        nearest_targets(AnyTarget((unknown, known)), lambda target: violation(target, values[target.value]))
+    ) == [known]

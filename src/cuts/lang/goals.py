@@ -1,0 +1,148 @@
+"""TABLE expressions to goals: comparisons of numbers of the table, and how they are joined."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from cuts.data.schema import Schema
+from cuts.lang import examples, printer, sums, syntax
+from cuts.lang.distributions import distribution
+from cuts.lang.quantities import quantity
+from cuts.lang.rewrite import nodes
+from cuts.lang.scope import Scope, type_mismatch
+from cuts.lang.spec import AllOf, AnyOf, Const, Goal, Relation
+from cuts.lang.syntax import CompareOp
+from cuts.lang.tolerance import default_tolerance
+from cuts.text.diagnostic import Diagnostic
+from cuts.text.source import Span
+from cuts.vocab.names import DISTRIBUTION
+
+NEGATED: dict[CompareOp, CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def goal(expr: syntax.Expr, scope: Scope, tolerance: float | None, negate: bool = False) -> Goal | None:
+    """The goal an expression states; `tolerance` is the one after `WITHIN`, if there is one."""
+    match expr:
+        case syntax.Not(inner):
+            return goal(inner, scope, tolerance, not negate)
+        case syntax.And(parts) | syntax.Or(parts):
+            everything = isinstance(expr, syntax.And) != negate
+            return _joined([goal(part, scope, tolerance, negate) for part in parts], everything)
+        case syntax.Implies(left, right):
+            either = [goal(left, scope, tolerance, not negate), goal(right, scope, tolerance, negate)]
+            return _joined(either, everything=negate)
+        case _ if _is_about_rows(expr):
+            scope.add(_row_part(expr))
+            return None
+        case syntax.Compare(operands, ops):
+            pairs = zip(operands, ops, operands[1:], strict=False)
+            return _joined([_relation(a, op, b, expr.span, scope, tolerance, negate) for a, op, b in pairs], not negate)
+        case syntax.Between(item, low, high, negated):
+            inside = negated == negate
+            ends = [
+                _relation(item, ">=", low, expr.span, scope, tolerance, not inside),
+                _relation(item, "<=", high, expr.span, scope, tolerance, not inside),
+            ]
+            return _joined(ends, everything=inside)
+        case _:
+            scope.add(needs_comparison(expr, scope.schema))
+            return None
+
+
+def _is_about_rows(expr: syntax.Expr) -> bool:
+    """Whether a comparison mentions columns but no statistic."""
+    parts = list(nodes(expr))
+    return any(isinstance(n, syntax.Name) for n in parts) and not any(isinstance(n, syntax.Stat) for n in parts)
+
+
+def _joined(parts: list[Goal | None], everything: bool) -> Goal | None:
+    goals = tuple(part for part in parts if part is not None)
+    if len(goals) < len(parts):
+        return None
+    return goals[0] if len(goals) == 1 else AllOf(goals) if everything else AnyOf(goals)
+
+
+def _relation(
+    left: syntax.Expr,
+    op: CompareOp,
+    right: syntax.Expr,
+    span: Span,
+    scope: Scope,
+    tolerance: float | None,
+    negate: bool,
+) -> Goal | None:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, syntax.Stat) and one.name == DISTRIBUTION:
+            return distribution(one, op, other, scope, tolerance, negate)
+    a, b = quantity(left, scope), quantity(right, scope)
+    if a is None or b is None:
+        return None
+    sign = NEGATED[op] if negate else op
+    if isinstance(a, Const) and not isinstance(b, Const):  # the target stands on the right
+        a, sign, b = b, sums.FLIPPED[sign], a
+        left, right = right, left
+    if sign in ("<", ">", "!="):
+        scope.add(_strict(left, sign, right, span))
+    slack = default_tolerance(a, sign, b, scope.schema) if tolerance is None else tolerance
+    if not isfinite(slack):
+        scope.add(needs_tolerance(span))
+        return None
+    return Relation(a, sign, b, slack, _shown(left, right))
+
+
+def _shown(left: syntax.Expr, right: syntax.Expr) -> str:
+    """The text of the number a comparison measures: the side with a statistic; of two such sides, the difference."""
+    measured = [side for side in (left, right) if any(isinstance(node, syntax.Stat) for node in nodes(side))]
+    if len(measured) == 2:
+        return printer.expression(syntax.Arith("-", left, right))
+    return printer.expression((measured or [left])[0])
+
+
+# --- what is wrong
+
+
+def needs_comparison(expr: syntax.Expr, schema: Schema) -> Diagnostic:
+    """ENFORCE without something to compare, or with a comparison statistics do not have."""
+    if isinstance(expr, syntax.Member | syntax.IsNull):
+        example = examples.comparison(expr.item, schema)
+        title = "a statistic can only be compared with `==`, `<=`, `>=` or `BETWEEN`"
+        return type_mismatch(title, expr.span, "another comparison", f"e.g. `{example}`")
+    return Diagnostic(
+        "action-mismatch",
+        "ENFORCE needs a comparison",
+        expr.span,
+        "a number alone is neither true nor false",
+        f"compare it, e.g. `{examples.comparison(expr, schema)}`, or use MINIMIZE or MAXIMIZE",
+    )
+
+
+def needs_tolerance(span: Span) -> Diagnostic:
+    """An equality of numbers without a range to take a tolerance from."""
+    return Diagnostic(
+        "needs-tolerance",
+        "this `==` has no default tolerance: the range of what is compared is unbounded",
+        span,
+        "equal up to which difference?",
+        "give the tolerance, e.g. `WITHIN 0.1`",
+    )
+
+
+def _row_part(expr: syntax.Expr) -> Diagnostic:
+    return Diagnostic(
+        "level-mismatch",
+        "this part is about single rows, the rest is about the whole table",
+        expr.span,
+        "a condition on rows",
+        f"make it a command of its own, or ask for a share: `P[{printer.expression(expr)}] >= 0.5`",
+    )
+
+
+def _strict(left: syntax.Expr, op: str, right: syntax.Expr, span: Span) -> Diagnostic:
+    if op == "!=":
+        title = "`!=` holds for almost every table: statistics are real numbers"
+        label = "excludes a single number"
+        help = f"state a bound, e.g. `{printer.expression(left)} >= {printer.expression(right)}`"
+    else:
+        title = f"`{op}` and `{op}=` mean the same for statistics, which are real numbers"
+        label, help = f"the same as `{op}=`", f"write `{op}=`"
+    return Diagnostic("strict-on-real", title, span, label, help, severity="warning")

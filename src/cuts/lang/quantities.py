@@ -1,0 +1,209 @@
+"""Expressions to numbers of the table: statistics, and arithmetic and functions of them."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import numpy as np
+
+from cuts.data.schema import Category, Schema
+from cuts.lang import examples, printer, rows, sums, syntax
+from cuts.lang.options import wrong_arguments
+from cuts.lang.scope import Scope, dashed_column, type_mismatch, unknown_column
+from cuts.lang.spec import Apply, ColumnValue, Const, Pred, Quantity, Statistic
+from cuts.text.diagnostic import Diagnostic, counted
+from cuts.text.source import Span
+from cuts.vocab.functions import FUNCTIONS, NAMED_FUNCTIONS
+from cuts.vocab.names import DISTRIBUTION, statistics
+
+
+def quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
+    """The number of the table an expression stands for; nothing after reporting why it is none."""
+    match expr:
+        case syntax.Number(value):
+            return Const(value)
+        case syntax.Negate(inner):
+            return _applied("negate", [quantity(inner, scope)], expr.span, scope)
+        case syntax.Arith("/", _, syntax.Number(0.0)):
+            scope.add(sums.division_by_zero(expr))
+        case syntax.Arith(op, left, right):
+            return _applied(op, [quantity(left, scope), quantity(right, scope)], expr.span, scope)
+        case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
+            return _function(expr, [quantity(arg, scope) for arg in args], scope)
+        case syntax.Call(name):
+            scope.add(sums.unknown_function(name, expr.span))
+        case syntax.Stat():
+            return _statistic(expr, scope)
+        case syntax.Name():
+            scope.add(_bare_column(expr, scope))
+        case syntax.Shares():
+            scope.add(sums.misplaced_shares(expr, scope.schema))
+        case _:
+            scope.add(type_mismatch("expected a number of the table", expr.span, "not a number"))
+    return None
+
+
+def _applied(function: str, args: list[Quantity | None], span: Span, scope: Scope) -> Quantity | None:
+    """The function of its arguments; of numbers alone, the number."""
+    bound = tuple(arg for arg in args if arg is not None)
+    if len(bound) < len(args):
+        return None
+    numbers = [arg.value for arg in bound if isinstance(arg, Const)]
+    if len(numbers) < len(bound):
+        return Apply(function, bound)
+    with np.errstate(all="ignore"):
+        value = float(FUNCTIONS[function].apply(*numbers))
+    if not isfinite(value):
+        scope.add(sums.too_large(span))
+        return None
+    return Const(value)
+
+
+def _function(expr: syntax.Call, args: list[Quantity | None], scope: Scope) -> Quantity | None:
+    function = FUNCTIONS[expr.name]
+    if expr.options or len(args) < function.least or (function.most is not None and len(args) > function.most):
+        expected = _how_many(function.least, function.most, "number")
+        scope.add(wrong_arguments(f"`{expr.name}(...)` takes {expected}", expr.span))
+        return None
+    return _applied(expr.name, args, expr.span, scope)
+
+
+def _how_many(low: int, high: int | None, noun: str) -> str:
+    return counted(low, noun) if low == high else f"at least {counted(low, noun)}"
+
+
+# --- statistics
+
+
+def _statistic(expr: syntax.Stat, scope: Scope) -> Quantity | None:
+    entry = statistics().get(expr.name)
+    if entry is None:
+        scope.add(
+            _misplaced_distribution(expr, scope.schema)
+            if expr.name == DISTRIBUTION
+            else sums.unknown_function(expr.name, expr.span)
+        )
+        return None
+    given = rows.predicate(expr.given, scope) if expr.given is not None else None
+    levels = _levels(expr, entry.levels, scope)
+    if len(expr.args) < entry.least or (entry.most is not None and len(expr.args) > entry.most):
+        expected = _how_many(entry.least, entry.most, entry.argument)
+        scope.add(wrong_arguments(f"`{expr.name}[...]` takes {expected}, not {len(expr.args)}", expr.span))
+        return None
+    args: list[Quantity | Pred | None]
+    match entry.argument:
+        case "condition":
+            args = [rows.predicate(arg, scope) for arg in expr.args]
+        case "column":
+            args = [column_value(arg, scope) for arg in expr.args]
+        case "number":
+            args = [_row_quantity(arg, scope) for arg in expr.args]
+    bound = tuple(arg for arg in args if arg is not None)
+    if len(bound) < len(args) or levels is None or (expr.given is not None and given is None):
+        return None
+    return Statistic(expr.name, bound, given, levels)
+
+
+def _levels(expr: syntax.Stat, count: int, scope: Scope) -> tuple[float, ...] | None:
+    """The numbers in parentheses, if there are `count` of them between 0 and 1."""
+    numbers = tuple(level.value for level in expr.levels if isinstance(level, syntax.Number))
+    if len(numbers) == len(expr.levels) == count and all(0 < number < 1 for number in numbers):
+        return numbers
+    inside = ", ".join(map(printer.expression, expr.args))
+    if count:
+        title, example = f"`{expr.name}` needs a level between 0 and 1", f"e.g. `{expr.name}(0.9)[{inside}]`"
+    else:
+        title, example = f"`{expr.name}` takes no number in parentheses", f"write `{expr.name}[{inside}]`"
+    scope.add(wrong_arguments(title, expr.span, example))
+    return None
+
+
+def column_value(expr: syntax.Expr, scope: Scope) -> ColumnValue | None:
+    """The column an expression names; nothing after reporting why it names none."""
+    if not isinstance(expr, syntax.Name):
+        names = [printer.name(column.name) for column in scope.schema.modelled[:1]]
+        help = f"name a column, e.g. `{names[0]}`" if names else None
+        scope.add(type_mismatch("expected a column", expr.span, "not the name of a column", help))
+        return None
+    column = scope.column(expr)
+    return None if column is None else ColumnValue(column.name)
+
+
+def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
+    """A number of each row: columns, arithmetic and functions of them."""
+    match expr:
+        case syntax.Number(value):
+            return Const(value)
+        case syntax.Name():
+            column = scope.column(expr)
+            if isinstance(column, Category) and len(column.categories) > 2 and not column.ordered:
+                scope.add(_nominal(column, expr))
+            return None if column is None else ColumnValue(column.name)
+        case syntax.Negate(inner):
+            return _applied("negate", [_row_quantity(inner, scope)], expr.span, scope)
+        case syntax.Arith("/", _, syntax.Number(0.0)):
+            scope.add(sums.division_by_zero(expr))
+        case syntax.Arith() if dashed_column(expr, scope):
+            return None
+        case syntax.Arith(op, left, right):
+            return _applied(op, [_row_quantity(left, scope), _row_quantity(right, scope)], expr.span, scope)
+        case syntax.Call(name, args) if name in NAMED_FUNCTIONS:
+            return _function(expr, [_row_quantity(arg, scope) for arg in args], scope)
+        case syntax.Call(name):
+            scope.add(sums.unknown_function(name, expr.span))
+        case syntax.Stat():
+            scope.add(
+                Diagnostic(
+                    "level-mismatch",
+                    "a statistic cannot be inside another statistic",
+                    expr.span,
+                    "a statistic",
+                    "use columns and numbers here, or combine the statistics outside of the brackets",
+                )
+            )
+        case syntax.Text():
+            scope.add(sums.not_a_number(expr, scope.schema))
+        case _:
+            share = f"for the share of the rows where it holds, write `P[{printer.expression(expr)}]`"
+            scope.add(type_mismatch("expected a number", expr.span, "this is a condition", share))
+    return None
+
+
+# --- what is wrong
+
+
+def _misplaced_distribution(stat: syntax.Stat, schema: Schema) -> Diagnostic:
+    column = stat.args[0].text if stat.args and isinstance(stat.args[0], syntax.Name) else None
+    title = f"`{DISTRIBUTION}[...]` is not a number"
+    return type_mismatch(title, stat.span, "a distribution", f"e.g. `{examples.distribution(schema, column)}`")
+
+
+def _bare_column(name: syntax.Name, scope: Scope) -> Diagnostic:
+    candidates = scope.columns(name)
+    if not candidates:
+        return unknown_column(name, scope.schema)
+    column = scope.schema[candidates[0]]
+    if isinstance(column, Category):
+        help = f"for a share, write `P[{printer.name(column.name)} == {printer.value(column.categories[0])}]`"
+    else:
+        help = f"for its mean, write `E[{printer.name(column.name)}]`"
+    return Diagnostic(
+        "level-mismatch",
+        f"`{name.text}` has one value per row, the rest is about the whole table",
+        name.span,
+        "a column outside a statistic",
+        help,
+    )
+
+
+def _nominal(column: Category, name: syntax.Name) -> Diagnostic:
+    written = printer.name(column.name)
+    return Diagnostic(
+        "nominal-arithmetic",
+        f"`{column.name}` has no order: its values count as 0 to {len(column.categories) - 1} here",
+        name.span,
+        "their positions in the schema",
+        f"use a share, e.g. `P[{written} == {printer.value(column.categories[0])}]`, "
+        "or declare the column `ordered = true` in the schema",
+        severity="warning",
+    )
