@@ -11,13 +11,14 @@ import typer
 
 from cuts import datasets
 from cuts.assess import render_quality
-from cuts.assess.request import PARTS, Part, unknown_column
+from cuts.assess.evaluate import evaluate as evaluate_tables
+from cuts.assess.request import PARTS, EvaluateOptions, Part, unknown_column
 from cuts.cli.options import DelimiterOption, EncodingOption, Format, FormatOption, QuoteOption, SchemaOption
 from cuts.cli.shared import print_json, say
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
-from cuts.flow import inputs, judge
+from cuts.flow import inputs
 from cuts.text.diagnostic import CutsError
 
 
@@ -68,20 +69,9 @@ def evaluate(
         inputs.open_table(where, delimiter=delimiter, quote=quote, encoding=encoding)
         for where in (synthetic, train, test)
     )
-    quality = judge.evaluate(
-        ours,
-        real,
-        unseen,
-        _schema(schema, train, real, target, drop or [], id_ or []),
-        target=target,
-        protected=protected or None,
-        desired=desired,
-        parts=chosen,
-        features=features.value,
-        bins=bins.value,
-        seed=seed,
-        say=(lambda _: None) if quiet else say,
-    )
+    options = EvaluateOptions(target, protected or None, desired, chosen, features.value, bins.value, seed)
+    known = _schema(schema, train, real, target, drop or [], id_ or [])
+    quality = evaluate_tables(ours, real, unseen, known, options, say=(lambda _: None) if quiet else say)
     if format is Format.json:
         print_json(render_quality.as_data(quality))
     else:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cuts.assess.effects import Bench, desired_place
 from cuts.assess.features import MAX_ROWS
+from cuts.assess.panel import ReferenceRows, desired_index
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codec, Codes
@@ -172,7 +172,7 @@ def _under_rules(model: Model, rules: Sequence[RowRule], again: Refit, sample: T
 
 def _track(learned: Learned, drawn: int) -> Track:
     """Where classifiers are tried."""
-    return Track(Bench(learned.sample, learned.codec.schema), learned.codes, min(drawn, MAX_ROWS), learned.seed)
+    return Track(ReferenceRows(learned.sample, learned.codec.schema), learned.codes, min(drawn, MAX_ROWS), learned.seed)
 
 
 def _trained(model: Model, commands: Sequence[ModelGoal | ModelAim], learned: Learned, again: Refit) -> Model:
@@ -180,7 +180,7 @@ def _trained(model: Model, commands: Sequence[ModelGoal | ModelAim], learned: Le
     sizes = {bins.column.name: bins.size for bins in model.codec.columns}
     terms = []
     for command in commands:
-        desired = desired_place(command.measure, model.codec.schema)
+        desired = desired_index(command.measure, model.codec.schema)
         rows = find_reference(learned.codes, command.measure, sizes, desired)
         way: Way = "unrolled" if command.method == "unrolled" else "ridge"
         terms.append(effect_term(command, rows, way, seed=learned.seed))

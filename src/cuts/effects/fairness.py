@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cuts.assess.effects import Predicted, desired_place, signed_gaps, value_of
-from cuts.data.schema import Category, Schema
+from cuts.assess.panel import Predictions, signed_gaps, value_of
+from cuts.data.schema import Category, Schema, desired_outcome
 from cuts.data.table import Floats
 from cuts.effects.trials import Effect, Track, by_ridge, predict, with_curves
 from cuts.lang.spec import InSet, ModelAim, ModelGoal, Pred
@@ -22,6 +22,7 @@ from cuts.model.facts import TradeOff, Trial
 from cuts.model.group_shares import NEAR as NEAR_SHARE
 from cuts.model.group_shares import GroupShare, share
 from cuts.model.store import Model
+from cuts.vocab.names import measures
 
 TRIALS = 4  # after the first look
 PROBE = 0.1  # turn of a knob by which the first step is told
@@ -125,7 +126,7 @@ def _look(
 
 
 def _signed(
-    found: Sequence[Predicted], commands: Sequence[Effect], gaps: Sequence[_Gap], schema: Schema
+    found: Sequence[Predictions], commands: Sequence[Effect], gaps: Sequence[_Gap], schema: Schema
 ) -> list[float]:
     """The signed gaps of all groups, one after the other."""
     return [
@@ -165,15 +166,15 @@ def _groups(command: Effect, model: Model, schema: Schema) -> list[tuple[str, st
 def _knobs(
     commands: Sequence[Effect], gaps: Sequence[_Gap], model: Model, stats: Statistics, schema: Schema
 ) -> list[GroupShare]:
-    """The knobs of all commands at their present values: one a group, and for odds, which are two gaps, one of all."""
+    """The knobs of all commands at their present values: one per group, and one of all rows beside several rates."""
     found = []
     for i, command in enumerate(commands):
         target = schema[command.measure.target]
         assert isinstance(target, Category)
-        desired = target.categories[desired_place(command.measure, schema)]
+        desired = desired_outcome(schema, target.name, command.measure.desired)
         knob = GroupShare(command.origin.line, target.name, desired, 0.0)
         own = [replace(knob, column=gap.column, group=gap.group) for gap in gaps if gap.owner == i]
-        found += [*own, *([knob] if own and _is_odds(command) else [])]
+        found += [*own, *([knob] if own and _rates(command) > 1 else [])]
     once = {(knob.target, knob.desired, knob.column, knob.group): knob for knob in found}.values()
     return [
         replace(knob, value=stats.known(share(knob), model.mixture), near=_near(knob, model, stats, schema))
@@ -197,7 +198,7 @@ def _set(knobs: Sequence[GroupShare], values: Floats) -> list[GroupShare]:
 
 def _aims(commands: Sequence[Effect], gaps: Sequence[_Gap], first: _Look) -> Floats:
     """The signed gaps to steer to: none, or well inside of a bound."""
-    owners = [gap.owner for gap in gaps for _ in range(2 if _is_odds(commands[gap.owner]) else 1)]
+    owners = [gap.owner for gap in gaps for _ in range(_rates(commands[gap.owner]))]
     found = []
     for owner, signed in zip(owners, first.signed, strict=True):
         command = commands[owner]
@@ -212,8 +213,9 @@ def _aims(commands: Sequence[Effect], gaps: Sequence[_Gap], first: _Look) -> Flo
     return np.array(found)
 
 
-def _is_odds(command: Effect) -> bool:
-    return command.measure.name == "EQUALIZED_ODDS"
+def _rates(command: Effect) -> int:
+    """The number of rates a command's measure compares: of signed gaps per group."""
+    return len(measures()[command.measure.name].rates)
 
 
 def _followed(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cuts.assess.effects import measure_effect, value_of
 from cuts.assess.learners import Classifier, missing_libraries
+from cuts.assess.panel import evaluate_panel, value_of
 from cuts.effects.trials import Effect, Track, by_ridge, draw_table, with_curves
 from cuts.lang.spec import ModelAim
 from cuts.model.facts import TradeOff, Trial
@@ -51,7 +51,7 @@ def _told(model: Model, command: Effect, track: Track) -> float:
     if missing_libraries():
         return value_of(measure, by_ridge(model.mixture, measure, track), schema)
     table = draw_table(model, track, 0)
-    return measure_effect(measure, table, track.bench, QUICK).counted.value
+    return evaluate_panel(measure, table, track.bench, QUICK).deciding.value
 
 
 def _strongest(affordable: Callable[[float], bool]) -> float:

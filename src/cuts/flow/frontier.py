@@ -16,8 +16,8 @@ from statistics import fmean, stdev
 import numpy as np
 import pyarrow as pa
 
-from cuts.assess.effects import Bench, value_of
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
+from cuts.assess.panel import ReferenceRows, value_of
 from cuts.config import Config
 from cuts.count.sources import Rows
 from cuts.data.schema import Schema
@@ -188,7 +188,7 @@ class _Search:
         from_where = [ready.stats.known(share(knob), start.mixture) for knob in chosen]
         held_out = self.found.parts[place].rows
         assert held_out is not None
-        bench = Bench(held_out, outside.codec.schema)
+        bench = ReferenceRows(held_out, outside.codec.schema)
         if not chosen:  # the free model does what is asked for
             return [self._try_model(start, bench, drawn)] * len(self.fractions)
         tried = []
@@ -198,7 +198,7 @@ class _Search:
             tried.append(self._try_model(model, bench, drawn))
         return tried
 
-    def _try_model(self, model: Model, bench: Bench, drawn: int) -> _Tried:
+    def _try_model(self, model: Model, bench: ReferenceRows, drawn: int) -> _Tried:
         """The classifier that counts, trained on tables drawn from a model: small ones are drawn several times."""
         repeats = int(np.clip(MIN_ROWS // drawn, 1, MAX_DRAWS))
         gaps, accuracies = [], []
