@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuts.data.schema import Category
+from cuts.data.schema import Category, Schema
 from cuts.lang import sums, syntax
 from cuts.lang.options import number_option, whole_option
 from cuts.lang.scope import Scope, type_mismatch
@@ -15,7 +15,7 @@ from cuts.lang.tables import wrong_arguments
 from cuts.text.diagnostic import Diagnostic, did_you_mean
 from cuts.text.source import Span
 from cuts.vocab.names import DEPRECATED, measures
-from cuts.vocab.registry import LEARNER_OPTIONS
+from cuts.vocab.registry import LEARNER_OPTIONS, Measure
 
 
 def split(expr: syntax.Expr, scope: Scope) -> tuple[syntax.Call, CompareOp | None, float | None] | None:
@@ -34,7 +34,7 @@ def split(expr: syntax.Expr, scope: Scope) -> tuple[syntax.Call, CompareOp | Non
                     "a measure of classifiers stands alone or is compared with a number",
                     expr.span,
                     "too much around the measure",
-                    "one command a measure, e.g. `DEMOGRAPHIC_PARITY(protected=sex, target=salary) <= 0.02`",
+                    f"write one command per measure, e.g. `{_any_example(scope.schema)} <= 0.02`",
                 )
             )
             return None
@@ -53,13 +53,15 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
     if call.args:
         scope.add(
             wrong_arguments(
-                f"the arguments of `{call.name}` are named", call.args[0].span, f"e.g. `{_example(call.name)}`"
+                f"the arguments of `{call.name}` are named",
+                call.args[0].span,
+                f"e.g. `{_example(entry, scope.schema)}`",
             )
         )
     options = by_key(call.options, (*entry.required, *entry.optional), call.name, scope)
     for key in entry.required:
         if key not in options and not call.args:
-            scope.add(missing_argument(call.name, key, call.span, _example(call.name)))
+            scope.add(missing_argument(call.name, key, call.span, _example(entry, scope.schema)))
     target = _one_column(options.get("target"), scope)
     protected = _columns(options.get("protected"), scope)
     features = _features(options.get("features"), target, scope)
@@ -185,7 +187,14 @@ def _deprecated(call: syntax.Call) -> Diagnostic:
     )
 
 
-def _example(what: str) -> str:
-    if what == "DOWNSTREAM_ACCURACY":
-        return f"{what}(features=all, target=sex)"
-    return f"{what}(protected=sex, target=salary)"
+def _any_example(schema: Schema) -> str:
+    return _example(next(iter(measures().values())), schema)
+
+
+def _example(entry: Measure, schema: Schema) -> str:
+    """A call of the measure with columns of the schema, its label and protected columns if it names any."""
+    categories = [column.name for column in schema.modelled if isinstance(column, Category)]
+    target = next((name for name in (schema.label, *reversed(categories)) if name in categories), "COLUMN")
+    others = [name for name in (*schema.protected, *categories) if name in categories and name != target]
+    columns = {"target": target, "protected": others[0] if others else "COLUMN"}
+    return f"{entry.name}({', '.join(f'{key}={columns[key]}' for key in entry.required)})"
