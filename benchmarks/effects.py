@@ -23,7 +23,7 @@ from harness import Clock, alone, say, show, write_json
 from paper_tables import SETTINGS, Setting, load_table, predict, predict_gaps
 from table_statistics import CORRELATION, off
 
-from cuts.assess.effects import Bench, measure_effect
+from cuts.assess.panel import ReferenceRows, evaluate_panel
 from cuts.assess.verify import verify
 from cuts.config import Config, read_config
 from cuts.data.table import Table
@@ -124,7 +124,7 @@ def measure(
             said = predict(rows, real, real.features)
             if name == "hide":
                 hidden = replace(aim.measure, name="DOWNSTREAM_BALANCED_ACCURACY")
-                gap = signed = measure_effect(hidden, rows, Bench(real.test, real.schema)).counted.value
+                gap = signed = evaluate_panel(hidden, rows, ReferenceRows(real.test, real.schema)).deciding.value
             else:
                 gaps, directions = predict_gaps(said, real)
                 gap, signed = gaps[GAPS.get(name, 0)], directions[GAPS.get(name, 0)]

@@ -26,7 +26,7 @@ from cuts.assess.sample import Role, Sample, read_sample
 from cuts.data.columns import Category, Column, Integer, Real
 from cuts.data.exchange.sources import read_table
 from cuts.data.schema import Schema
-from cuts.data.table import Table
+from cuts.data.table import Bools, IntArray, Table
 
 Setting = Literal["uniform", "default"]
 Features = Literal["bins", "raw"]
@@ -225,7 +225,7 @@ def predict_gaps(found: Predictions, real: PaperTable) -> tuple[tuple[float, ...
         float(chosen[among & (group == 1)].mean() - chosen[among & (group == 0)].mean())
         for among in (np.ones_like(chosen), deserving, ~deserving)
     ]
-    return gaps(chosen, deserving, group), (apart[0], apart[1], (apart[1] + apart[2]) / 2)
+    return _paper_gaps(chosen, deserving, group), (apart[0], apart[1], (apart[1] + apart[2]) / 2)
 
 
 def _good(real: PaperTable) -> int:
@@ -238,4 +238,9 @@ def _gaps(found: Predictions, real: PaperTable) -> tuple[float, float, float] | 
     if not real.schema.protected:
         return None, None, None
     good, group = _good(real), real.unseen.values[real.schema.protected[0]].astype(np.int64)
-    return gaps(found.predicted == good, found.truth == good, group)
+    return _paper_gaps(found.predicted == good, found.truth == good, group)
+
+
+def _paper_gaps(chosen: Bools, deserving: Bools, group: IntArray) -> tuple[float, float, float]:
+    found = gaps(chosen, deserving, group)
+    return found["DEMOGRAPHIC_PARITY"], found["EQUALITY_OF_OPPORTUNITY"], found["EQUALIZED_ODDS"]

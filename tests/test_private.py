@@ -364,9 +364,9 @@ def test_classifiers_are_steered_on_rows_of_the_private_model(transcript: Transc
     gaps = []
     for table in (drawn(found.model), found.reference):
         (verdict,) = verify(found.model.spec, table, reference=found.reference, panel=CLASSIFIERS[:1])
-        assert verdict.effect is not None
-        assert verdict.effect.rows == found.reference.rows
-        gaps.append(verdict.effect.counted.value)
+        assert verdict.panel is not None
+        assert verdict.panel.rows == found.reference.rows
+        gaps.append(verdict.panel.deciding.value)
     assert gaps[0] <= max(gaps[1], 0.25)  # there may have been no gap
 
 

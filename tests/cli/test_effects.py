@@ -117,13 +117,13 @@ def test_the_report_has_the_same_as_json(done: Done) -> None:
     assert report["holds"] is True
     assert [verdict["holds"] for verdict in report["verdicts"]] == [True, True, None]
     assert [verdict["level"] for verdict in report["verdicts"]] == ["ROW", "MODEL", "MODEL"]
-    assert report["verdicts"][0]["effect"] is None
+    assert report["verdicts"][0]["panel"] is None
     for verdict in report["verdicts"][1:]:
-        effect = verdict["effect"]
+        effect = verdict["panel"]
         assert effect["rows"] == 600
-        assert effect["counted"] in effect["panel"]
-        assert set(effect["counted"]) == {"learner", "value", "interval", "accuracy"}
-    assert report["verdicts"][1]["effect"]["counted"]["value"] <= 0.15
+        assert effect["deciding"] in effect["learners"]
+        assert set(effect["deciding"]) == {"learner", "value", "interval", "accuracy"}
+    assert report["verdicts"][1]["panel"]["deciding"]["value"] <= 0.15
     (knob,) = report["fit"]["knobs"]
     assert (knob["column"], knob["group"], knob["target"], knob["desired"]) == ("sex", "f", "paid", "yes")
     curves = {curve["line"]: curve for curve in report["fit"]["trade_offs"]}
@@ -158,10 +158,10 @@ def test_verify_of_real_rows_fails_as_json(done: Done) -> None:
     assert (code, data["holds"], data["rows"]) == (1, False, 600)
     parity = data["verdicts"][1]
     assert parity["holds"] is False
-    assert parity["effect"]["counted"]["learner"] == "xgboost"
-    assert parity["effect"]["counted"]["value"] > 0.15
-    assert parity["effect"]["rows"] == 900
-    assert [tried["learner"] for tried in parity["effect"]["panel"]] == list(CLASSIFIERS)
+    assert parity["panel"]["deciding"]["learner"] == "xgboost"
+    assert parity["panel"]["deciding"]["value"] > 0.15
+    assert parity["panel"]["rows"] == 900
+    assert [tried["learner"] for tried in parity["panel"]["learners"]] == list(CLASSIFIERS)
 
 
 def test_verify_without_real_rows_does_not_decide(done: Done) -> None:

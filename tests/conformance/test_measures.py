@@ -16,15 +16,29 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from cuts.vocab.measures.fairness import rates
-from cuts.vocab.measures.utility import LEAST
-from cuts.vocab.names import measures
-from cuts.vocab.registry import Measure
+from cuts.vocab.measures.downstream_cross_entropy import MIN_PROBABILITY
+from cuts.vocab.names import fairness_measures, measures
+from cuts.vocab.rates import (
+    FALSE_POSITIVE_RATE,
+    TRUE_POSITIVE_RATE,
+    deserving,
+    everyone,
+    fairness_measure,
+    group_rates,
+    undeserving,
+)
+from cuts.vocab.rates import chosen as is_chosen
+from cuts.vocab.registry import Measure, Rate
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MEASURES = list(measures().values())
-GAPS = [entry for entry in MEASURES if entry.kind == "FAIRNESS"]
+GAPS = list(fairness_measures())
+PRECISION = Rate(event=deserving, among=is_chosen)
+DECLARED = [  # what a package outside could declare: the laws of a gap hold for any rates
+    fairness_measure("PREDICTIVE_PARITY", rates=(PRECISION,), meaning="", heading=""),
+    fairness_measure("OVERALL", rates=(Rate(undeserving, among=is_chosen), TRUE_POSITIVE_RATE), meaning="", heading=""),
+]
 USES = [entry for entry in MEASURES if entry.kind == "UTILITY"]
 
 
@@ -109,8 +123,8 @@ def balanced(rows: Rows) -> float:
 
 
 def surprise(rows: Rows) -> float:
-    """The logarithmic loss; a chance of nought is one of 1e-12 here, at scikit-learn one of 2e-16."""
-    given = np.clip(rows.chances, LEAST, None)
+    """The logarithmic loss; a probability of 0 is taken for 1e-12 here, in scikit-learn for 2e-16."""
+    given = np.clip(rows.chances, MIN_PROBABILITY, None)
     return float(known.log_loss(rows.truth, given / given.sum(1, keepdims=True), labels=np.arange(rows.classes)))
 
 
@@ -159,7 +173,7 @@ def test_balanced_accuracy_is_that_of_scikit_learn_where_every_class_has_rows() 
 # --- laws
 
 
-@by_entry(MEASURES)
+@by_entry([*MEASURES, *DECLARED])
 def test_the_value_lies_in_the_declared_range(entry: Measure) -> None:
     @settings(max_examples=60)
     @given(row_lists(), st.booleans())
@@ -174,7 +188,7 @@ def inside(entry: Measure, found: float) -> bool:
     return entry.range.low - 1e-12 <= found <= entry.range.high + 1e-12 and not isinf(found)
 
 
-@by_entry(MEASURES)
+@by_entry([*MEASURES, *DECLARED])
 def test_the_order_of_the_rows_does_not_matter(entry: Measure) -> None:
     @settings(max_examples=30)
     @given(row_lists(), st.integers(0, 2**32 - 1), st.booleans())
@@ -185,7 +199,7 @@ def test_the_order_of_the_rows_does_not_matter(entry: Measure) -> None:
     check()
 
 
-@by_entry(GAPS)
+@by_entry([*GAPS, *DECLARED])
 def test_names_of_groups_do_not_matter_nor_do_groups_without_rows(entry: Measure) -> None:
     @settings(max_examples=30)
     @given(row_lists(), st.permutations(range(4)))
@@ -196,7 +210,7 @@ def test_names_of_groups_do_not_matter_nor_do_groups_without_rows(entry: Measure
     check()
 
 
-@by_entry(MEASURES)
+@by_entry([*MEASURES, *DECLARED])
 def test_numpy_and_torch_agree_and_gradients_are_finite(entry: Measure) -> None:
     @settings(max_examples=60)
     @given(row_lists(), st.booleans())
@@ -213,7 +227,7 @@ def test_numpy_and_torch_agree_and_gradients_are_finite(entry: Measure) -> None:
     check()
 
 
-@by_entry(MEASURES)
+@by_entry([*MEASURES, *DECLARED])
 def test_the_gradient_is_the_slope(entry: Measure) -> None:
     for seed in range(5):
         rows = random_rows(40, 3, 3, seed)
@@ -234,7 +248,7 @@ def test_chances_near_certainty_give_about_the_certain_value(entry: Measure) -> 
         at_ends = Rows(sharp, rows.predicted, rows.truth, rows.group, 3, 3)
         assert value(entry, at_ends, certain=False) == value(entry, at_ends, certain=True)
         close = Rows(0.999 * sharp + 0.001 / 3, rows.predicted, rows.truth, rows.group, 3, 3)
-        if entry.name != "DOWNSTREAM_CROSS_ENTROPY":  # a logarithm has no limit at nought
+        if entry.name != "DOWNSTREAM_CROSS_ENTROPY":  # a logarithm has no limit at 0
             assert value(entry, close, certain=False) == pytest.approx(value(entry, rows, certain=True), abs=0.002)
 
 
@@ -290,9 +304,37 @@ def table(*lines: tuple[int, int, int]) -> tuple[Floats, Floats, Floats]:
 
 
 def test_the_rate_of_a_group_without_rows_is_not_a_number() -> None:
-    choice, deserving, members = table((1, 1, 0), (0, 0, 0), (1, 0, 1))
-    assert_allclose(rates(choice, deserving, members), [1.0, nan, nan])
-    assert_allclose(rates(choice, 1.0 - deserving, members), [0.0, 1.0, nan])
+    rows = table((1, 1, 0), (0, 0, 0), (1, 0, 1))
+    assert_allclose(group_rates(TRUE_POSITIVE_RATE, *rows), [1.0, nan, nan])
+    assert_allclose(group_rates(FALSE_POSITIVE_RATE, *rows), [0.0, 1.0, nan])
+    assert_allclose(group_rates(PRECISION, *rows), [1.0, 0.0, nan])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_rate_is_a_conditional_frequency(seed: int) -> None:
+    rows = random_rows(60, 3, 3, seed)
+    predicted, true = rows.predicted == 1, rows.truth == 1
+    for rate, event, among in (
+        (Rate(is_chosen, everyone), predicted, np.ones(60, dtype=bool)),
+        (Rate(is_chosen, deserving), predicted, true),
+        (Rate(is_chosen, undeserving), predicted, ~true),
+        (PRECISION, true, predicted),
+    ):
+        expected = [event[among & (rows.group == group)].mean() for group in range(3)]
+        assert_allclose(group_rates(rate, *chosen(rows, certain=True)), expected)
+
+
+def test_the_precision_of_every_group_is_that_of_scikit_learn() -> None:
+    rows = random_rows(200, 2, 3, 1)
+    choice, worthy, members = chosen(rows, certain=True)
+    expected = [known.precision_score(worthy[rows.group == g], choice[rows.group == g]) for g in range(3)]
+    assert_allclose(group_rates(PRECISION, choice, worthy, members), expected)
+    assert DECLARED[0].formula(choice, worthy, members) == pytest.approx(max(expected) - min(expected))
+
+
+def test_a_measure_without_rates_is_refused() -> None:
+    with pytest.raises(ValueError, match="compares no rates"):
+        fairness_measure("NOTHING", rates=(), meaning="", heading="")
 
 
 @pytest.mark.parametrize(
@@ -338,6 +380,6 @@ def test_the_gradient_is_finite_beside_a_group_without_rows() -> None:
 def test_what_was_said_to_be_impossible_costs_much_but_not_everything() -> None:
     entry = measures()["DOWNSTREAM_CROSS_ENTROPY"]
     impossible = float(entry.formula(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])))
-    assert impossible == pytest.approx(-np.log(LEAST))
+    assert impossible == pytest.approx(-np.log(MIN_PROBABILITY))
     even = float(entry.formula(np.full((6, 3), 1 / 3), np.eye(3)[[0, 1, 2, 0, 1, 2]]))
     assert even == pytest.approx(np.log(3))

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from cuts.assess.effects import Effect
 from cuts.assess.learners import CLASSIFIERS, missing_extra
+from cuts.assess.panel import PanelResult
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
 from cuts.data.conform import check_table, conform
@@ -86,16 +86,16 @@ def drawn(model: Model, seed: int = 3) -> Table:
     return sample_table(model, seed=seed)
 
 
-def effect(measure: str, model: Model, real: Table, panel: tuple[str, ...] = FIRST) -> Effect:
+def effect(measure: str, model: Model, real: Table, panel: tuple[str, ...] = FIRST) -> PanelResult:
     """What classifiers trained on a draw of a model do on real rows."""
     spec = bind(parse(f"SYNTHESIZE: people; MINIMIZE: {measure}; END;"), model.codec.schema)
     (verdict,) = verify(spec, drawn(model), real=real, interval=False, panel=panel)  # type: ignore[arg-type]
-    assert verdict.effect is not None
-    return verdict.effect
+    assert verdict.panel is not None
+    return verdict.panel
 
 
 def measured(measure: str, model: Model, real: Table | None = None) -> float:
-    return effect(measure, model, fresh() if real is None else real).counted.value
+    return effect(measure, model, fresh() if real is None else real).deciding.value
 
 
 def verdicts(model: Model, real: Table) -> tuple[Verdict, ...]:
@@ -233,7 +233,7 @@ def test_a_tiny_budget_moves_less() -> None:
     start = present(far, drawn(free), schema())
     assert start < near.value < far.value
     assert near.value - start < 0.4 * (far.value - start)
-    found = [effect(PARITY, model, fresh()).counted for model in (free, little, much)]
+    found = [effect(PARITY, model, fresh()).deciding for model in (free, little, much)]
     assert found[0].accuracy - found[1].accuracy < 0.03  # a point, and what differs from draw to draw
     assert found[0].value > found[1].value > found[2].value
 
@@ -297,7 +297,7 @@ def test_rows_without_a_label_do_not_disturb() -> None:
 def test_a_column_is_hidden_by_it_too() -> None:
     model = by_ridge("MINIMIZE: DOWNSTREAM_ACCURACY(target=sex) WITH budget=10%;", bias=WEAK)
     found = effect("DOWNSTREAM_BALANCED_ACCURACY(target=sex)", model, fresh(bias=WEAK), CLASSIFIERS)
-    assert found.counted.value < 0.54
+    assert found.deciding.value < 0.54
 
 
 # --- columns that cannot be predicted
@@ -309,11 +309,11 @@ def test_a_hidden_column_is_a_coin_to_every_learner_and_the_label_is_told_as_bef
     model, free = fitted(HIDDEN, bias=WEAK), fitted("", bias=WEAK)
     balanced = "DOWNSTREAM_BALANCED_ACCURACY(target=sex)"
     before, after = (effect(balanced, each, fresh(bias=WEAK), CLASSIFIERS) for each in (free, model))
-    assert min(tried.value for tried in before.panel) > 0.65
-    assert [tried.value for tried in after.panel] == pytest.approx([0.5] * 3, abs=0.03)
+    assert min(tried.value for tried in before.learners) > 0.65
+    assert [tried.value for tried in after.learners] == pytest.approx([0.5] * 3, abs=0.03)
     label = "DOWNSTREAM_ACCURACY(target=paid)"
     useful, still = (effect(label, each, fresh(bias=WEAK), CLASSIFIERS) for each in (free, model))
-    assert still.counted.value > useful.counted.value - 0.02
+    assert still.deciding.value > useful.deciding.value - 0.02
     (curve,) = model.facts.trade_offs
     assert curve.chosen < curve.start.value
     assert model.facts.group_shares == ()
@@ -366,7 +366,7 @@ def test_a_bound_on_hiding_that_cannot_be_met_tells_how_far_it_went() -> None:
 
 def test_a_bound_on_hiding_is_met_by_the_strongest_learner() -> None:
     model = fitted("ENFORCE: DOWNSTREAM_ACCURACY(target=sex) <= 0.7;")
-    assert effect("DOWNSTREAM_ACCURACY(target=sex)", model, people(), CLASSIFIERS).counted.value <= 0.7
+    assert effect("DOWNSTREAM_ACCURACY(target=sex)", model, people(), CLASSIFIERS).deciding.value <= 0.7
 
 
 def test_a_loss_bounded_from_below_is_reached() -> None:

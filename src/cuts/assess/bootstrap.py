@@ -1,6 +1,6 @@
-"""How much a number of a table would differ in another draw of as many rows: bootstrap intervals.
+"""The range of a statistic in a new sample of as many rows: percentile bootstrap intervals (Efron 1979).
 
-The rows are drawn again with replacement, all numbers from the same rows, and each number is computed anew.
+Rows are resampled with replacement, and every statistic is computed on the same resamples.
 """
 
 from __future__ import annotations
@@ -18,25 +18,31 @@ from cuts.lang.spec import Quantity, Statistic
 from cuts.lang.walks import statistics_of
 from cuts.read import exact
 
-DRAWS = 200
-MAX_ROWS = 100_000  # drawn again; of larger tables an evenly spread part
-_ENDS = (2.5, 97.5)  # percent
+RESAMPLES = 200  # bootstrap samples of an interval
+MAX_ROWS = 100_000  # resampled; of larger tables an evenly spaced part
+_PERCENTILES = (2.5, 97.5)
 
 Range: TypeAlias = tuple[float, float]
 
 
 def intervals(
-    quantities: Sequence[Quantity], table: Table, schema: Schema, *, seed: int = 0, draws: int = DRAWS
+    quantities: Sequence[Quantity],
+    table: Table,
+    schema: Schema,
+    *,
+    seed: int = 0,
+    draws: int = RESAMPLES,
+    max_rows: int = MAX_ROWS,
 ) -> tuple[Range | None, ...]:
-    """For each quantity the middle 95 % of its values in tables of as many rows drawn from the rows of a conformed one.
+    """For each quantity the 95 % range of its value in new samples of as many rows, from the rows of a conformed table.
 
-    This is where a fresh draw would lie if the rows were drawn from a source with the shares of this table: the
-    bootstrap distribution, from its 2.5th to its 97.5th percentile. Two tables drawn from one source differ by more,
-    since both vary: about 83 % of the time one lies in the interval of the other.
+    This is where the value of a new sample would lie if its source had the distribution of this table: the bootstrap
+    distribution from its 2.5th to its 97.5th percentile. Two samples of one source differ by more, since both vary:
+    about 83 % of the time the value of one lies in the interval of the other.
 
-    A quantity that is undefined has none, and draws in which it is undefined are left out. Of more than 100,000 rows
-    so many, evenly spread, are drawn again; the interval is then moved to the value of the whole table and narrowed
-    by sqrt(100,000 / rows) around it.
+    A quantity that is undefined has no interval, and resamples in which it is undefined are left out. Of more than
+    `max_rows` rows that many, evenly spaced, are resampled; the interval is then shifted to the value of the whole
+    table and narrowed around it by sqrt(max_rows / rows).
 
     >>> import pyarrow as pa
     >>> from cuts.data.schema import Real
@@ -49,7 +55,7 @@ def intervals(
     """
     if not quantities or table.rows == 0:
         return (None,) * len(quantities)
-    part = _thinned(table)
+    part = _thinned(table, max_rows)
     drawn = _drawn(quantities, part, schema, table.rows, np.random.default_rng(seed), draws)
     found = [_middle(np.broadcast_to(exact.combine(quantity, drawn.__getitem__), draws + 1)) for quantity in quantities]
     values = [exact.value(quantity, table, schema) for quantity in quantities]
@@ -62,19 +68,19 @@ def intervals(
     )
 
 
-def _thinned(table: Table) -> Table:
-    """The table, or `MAX_ROWS` of its rows evenly spread."""
-    if table.rows <= MAX_ROWS:
+def _thinned(table: Table, max_rows: int) -> Table:
+    """The table, or `max_rows` of its rows evenly spaced."""
+    if table.rows <= max_rows:
         return table
     if not table.names:
-        return Table(table.arrow.slice(0, MAX_ROWS))  # rows without columns, all alike
-    return Table(table.arrow.take(np.arange(MAX_ROWS) * table.rows // MAX_ROWS))
+        return Table(table.arrow.slice(0, max_rows))  # rows without columns are all equal
+    return Table(table.arrow.take(np.arange(max_rows) * table.rows // max_rows))
 
 
 def _drawn(
     quantities: Sequence[Quantity], part: Table, schema: Schema, rows: int, rng: np.random.Generator, draws: int
 ) -> dict[Statistic, Floats]:
-    """The values of every statistic: first on the part as it is, then in each draw. Weights sum to `rows`."""
+    """The values of every statistic: first on the part as it is, then in each resample. Weights sum to `rows`."""
     known = dict.fromkeys(stat for quantity in quantities for stat in statistics_of(quantity))
     prepared = [exact.merged(exact.prepare(stat, part, schema)) for stat in known]
     values = np.empty((len(prepared), draws + 1))
@@ -87,21 +93,21 @@ def _drawn(
 
 @dataclass(frozen=True, slots=True)
 class _Middle:
-    """A value and the middle 95 % of its draws."""
+    """A value and the middle 95 % of its resamples."""
 
     value: float
     low: float
     high: float
 
     def moved(self, value: float, narrowing: float) -> _Middle:
-        """As far from another value, times `narrowing`."""
+        """The same distances to another value, times `narrowing`."""
         return _Middle(value, value + narrowing * (self.low - self.value), value + narrowing * (self.high - self.value))
 
 
 def _middle(values: Floats) -> _Middle | None:
-    """The middle of the draws that are defined; the first value is that of the rows as they are."""
+    """The middle of the defined resamples; the first value is that of the rows as they are."""
     defined = values[1:][np.isfinite(values[1:])]
     if not isfinite(values[0]) or not len(defined):
         return None
-    low, high = np.percentile(defined, _ENDS)
+    low, high = np.percentile(defined, _PERCENTILES)
     return _Middle(float(values[0]), float(low), float(high))

@@ -1,17 +1,18 @@
-"""What can be learned from the synthetic rows: learners trained on them and on the train rows, judged on the test rows.
+"""Downstream utility: learners trained on the synthetic rows and on the train rows, scored on the test rows.
 
-The paper's figure is XGBoost's accuracy with numbers as bins (`features="bins"`).
+The paper reports XGBoost's accuracy with numbers in bins (`features="bins"`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from math import nan
 from typing import Any, Literal
 
 import numpy as np
 
-from cuts.assess import scoring
 from cuts.assess.features import MAX_ROWS, Features, Matrix, build_matrix
 from cuts.assess.grid import Grid
 from cuts.assess.learners import (
@@ -21,23 +22,25 @@ from cuts.assess.learners import (
     Regressor,
     fit_classifier,
     fit_regressor,
-    predict_chances,
+    predict_probabilities,
 )
 from cuts.assess.sample import Sample, thin
 from cuts.data.schema import Category, Modelled
 from cuts.data.table import Bools, Floats, IntArray
 from cuts.text.diagnostic import counted
+from cuts.vocab.measures.downstream_accuracy import accuracy
+from cuts.vocab.measures.downstream_balanced_accuracy import balanced_accuracy
 
 TrainedOn = Literal["synthetic", "train"]
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How good one learner is on the test rows: accuracy, balanced_accuracy and auc, or r2 and mae of numbers."""
+    """The scores of one learner on the test rows: accuracy, balanced_accuracy and auc, or r2 and mae of numbers."""
 
     learner: Classifier | Regressor
     trained_on: TrainedOn
-    rows: int  # learned from
+    rows: int  # trained on
     measures: Mapping[str, float]
 
 
@@ -54,13 +57,13 @@ class Downstream:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A learner's predictions for the test rows: classes as places in the schema's list, or numbers."""
+    """A learner's predictions for the test rows: classes as indices of the schema's categories, or numbers."""
 
     learner: Classifier | Regressor
     trained_on: TrainedOn
     rows: int
     predicted: IntArray | Floats
-    chances: Floats | None  # of every class, a row a row
+    probabilities: Floats | None  # (rows, classes)
 
 
 def train_all(
@@ -78,25 +81,25 @@ def train_all(
     names = [name for name in train.names if name != target]
     rng = np.random.default_rng(seed)
     tested = build_matrix(with_target(test, target), train, grid, names, features)
-    found: list[Trained] = []
+    trained: list[Trained] = []
     sources: tuple[tuple[TrainedOn, Sample], ...] = (("synthetic", synthetic), ("train", train))
     for trained_on, sample in sources:
         rows = thin(with_target(sample, target), MAX_ROWS, rng)
         matrix = build_matrix(rows, train, grid, names, features)
         column = _column(sample, target)
         for learner in CLASSIFIERS if isinstance(column, Category) else REGRESSORS:
-            say(f"learning `{target}` from {counted(rows.rows, f'{trained_on} row')}: {learner}")
-            predicted, chances = learn(learner, rows, column, matrix, tested)
-            found.append(Trained(learner, trained_on, rows.rows, predicted, chances))
-    return tuple(found)
+            say(f"training {learner} to predict `{target}` on {counted(rows.rows, f'{trained_on} row')}")
+            predicted, probabilities = learn(learner, rows, column, matrix, tested)
+            trained.append(Trained(learner, trained_on, rows.rows, predicted, probabilities))
+    return tuple(trained)
 
 
 def measure_downstream(trained: tuple[Trained, ...], test: Sample, *, target: str, features: Features) -> Downstream:
-    """The scores of predictions against what the test rows say."""
+    """The scores of predictions against the true values of the test rows."""
     rows = with_target(test, target)
     truth = rows.values[target]
-    scores = tuple(Score(t.learner, t.trained_on, t.rows, _measures(t, truth)) for t in trained)
-    kind: Literal["classes", "numbers"] = "numbers" if trained[0].chances is None else "classes"
+    scores = tuple(Score(t.learner, t.trained_on, t.rows, _scores(t, truth)) for t in trained)
+    kind: Literal["classes", "numbers"] = "numbers" if trained[0].probabilities is None else "classes"
     return Downstream(target, kind, features, rows.rows, scores)
 
 
@@ -110,38 +113,52 @@ def has_target(sample: Sample, target: str) -> Bools:
     """Where the target has a value, one of the schema if it is a category."""
     column = _column(sample, target)
     values = sample.values[target]
-    known: Bools = values < len(column.categories) if isinstance(column, Category) else ~np.isnan(values)
-    return known
+    present: Bools = values < len(column.categories) if isinstance(column, Category) else ~np.isnan(values)
+    return present
 
 
 def learn(
     learner: Classifier | Regressor, rows: Sample, column: Modelled, matrix: Matrix, tested: Matrix
 ) -> tuple[IntArray | Floats, Floats | None]:
-    """What a learner of some rows says of others: classes as places and their chances, or numbers."""
+    """The predictions for `tested` of a learner trained on `rows`: classes as indices and probabilities, or numbers."""
     outcomes = rows.values[column.name]
     if not isinstance(column, Category):
         assert learner != "logistic regression"
         model = fit_regressor(learner, matrix, outcomes.astype(np.float64))
         return np.asarray(model.predict(tested), dtype=np.float64), None
     assert learner != "ridge regression"
-    present, places = np.unique(outcomes.astype(np.int64), return_inverse=True)  # classes the rows lack are not learned
-    model = fit_classifier(learner, matrix, places.astype(np.int64))
-    chances = np.zeros((len(tested), len(column.categories)))
-    chances[:, present] = predict_chances(model, tested)
-    return present[np.asarray(model.predict(tested), dtype=np.int64)], chances
+    present, classes = np.unique(outcomes.astype(np.int64), return_inverse=True)  # learners need classes 0, 1, 2, ...
+    model = fit_classifier(learner, matrix, classes.astype(np.int64))
+    probabilities = np.zeros((len(tested), len(column.categories)))
+    probabilities[:, present] = predict_probabilities(model, tested)
+    return present[np.asarray(model.predict(tested), dtype=np.int64)], probabilities
 
 
 def _column(sample: Sample, name: str) -> Modelled:
     return next(column for column in sample.columns if column.name == name)
 
 
-def _measures(trained: Trained, truth: Any) -> dict[str, float]:
-    if trained.chances is None:
-        numbers = trained.predicted.astype(np.float64)
-        return {"r2": scoring.r_squared(numbers, truth), "mae": scoring.mean_error(numbers, truth)}
-    classes = trained.predicted.astype(np.int64)
+def _scores(trained: Trained, truth: Any) -> dict[str, float]:
+    metrics = import_module("sklearn.metrics")
+    if trained.probabilities is None:
+        constant = float(np.ptp(truth)) == 0.0  # nothing to explain
+        return {
+            "r2": nan if constant else float(metrics.r2_score(truth, trained.predicted)),
+            "mae": float(metrics.mean_absolute_error(truth, trained.predicted)),
+        }
+    one_hot = np.eye(trained.probabilities.shape[1])
+    predicted, true = one_hot[trained.predicted.astype(np.int64)], one_hot[truth]
     return {
-        "accuracy": scoring.accuracy(classes, truth),
-        "balanced_accuracy": scoring.balanced_accuracy(classes, truth),
-        "auc": scoring.mean_auc(trained.chances, truth),
+        "accuracy": float(accuracy(predicted, true)),
+        "balanced_accuracy": float(balanced_accuracy(predicted, true)),
+        "auc": _mean_auc(trained.probabilities, truth),
     }
+
+
+def _mean_auc(probabilities: Floats, truth: IntArray) -> float:
+    """The mean over the classes that occur of the AUC of one against the rest; not a number if only one occurs."""
+    classes = np.unique(truth)
+    if len(classes) < 2:
+        return nan
+    roc_auc_score = import_module("sklearn.metrics").roc_auc_score
+    return float(np.mean([roc_auc_score(truth == c, probabilities[:, c]) for c in classes]))

@@ -1,21 +1,20 @@
-"""The quality of a synthetic table, measured against real rows: facts only. How they look is `render_quality.py`.
+"""The quality of a synthetic table, measured against real rows; `render_quality.py` prints it.
 
-Everything here is computed from real rows and is not private, whatever made the synthetic table.
+Everything here is computed from real rows and is not private, even if the synthetic table is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cuts.assess.discriminator import MIN_ROWS, Discriminator, measure_discriminator
 from cuts.assess.distance import Marginals, measure_marginals
 from cuts.assess.downstream import Downstream, measure_downstream, train_all
 from cuts.assess.fairness import Fairness, measure_fairness
-from cuts.assess.features import Features
-from cuts.assess.grid import Bins, build_grid
+from cuts.assess.grid import build_grid
 from cuts.assess.leakage import Leakage, measure_leakage
-from cuts.assess.request import Part, settle
+from cuts.assess.request import EvaluateOptions, resolve
 from cuts.assess.sample import Outside, outside
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -34,7 +33,7 @@ class RowCounts:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """All facts; a part that was not asked for, or does not apply, is None."""
+    """All facts; a part that was not requested, or does not apply, is None."""
 
     rows: RowCounts
     target: str | None
@@ -55,49 +54,44 @@ def evaluate(
     train: Table,
     test: Table,
     schema: Schema,
+    options: EvaluateOptions | None = None,
     *,
-    target: str | None = None,
-    protected: Sequence[str] | None = None,
-    desired: str | None = None,
-    parts: Sequence[Part] | None = None,
-    features: Features = "raw",
-    bins: Bins = "uniform",
-    seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Quality:
-    """How near a synthetic table is to the train rows, what can be learned from it, and what it remembers of them.
+    """How close a synthetic table is to the train rows, how useful and fair it is, and what it discloses of them.
 
-    `test` are real rows nobody trained on. `target` and `protected` are the schema's unless given, `parts` all that
-    apply. Raises `CutsError` with every problem of the input before anything is measured; `say` is told each step.
-    The same seed gives the same facts.
+    `test` are real rows that no model was trained on. Raises `CutsError` with every problem of the input before
+    anything is measured; `say` is called with a message before each step.
     """
-    asked = settle(synthetic, train, test, schema, target=target, protected=protected, desired=desired, parts=parts)
-    ours, known, unseen = asked.synthetic, asked.train, asked.test
-    grid = build_grid(known, (ours, unseen), bins)
-    notes = [*asked.notes]
+    options = EvaluateOptions() if options is None else options
+    request = resolve(synthetic, train, test, schema, options)
+    target, parts, seed, features = request.target, request.parts, options.seed, options.features
+    samples = (request.synthetic, request.train, request.test)
+    grid = build_grid(request.train, (request.synthetic, request.test), options.bins)
+    notes = [*request.notes]
     marginals = leakage = downstream = fairness = discriminator = None
-    if "marginals" in asked.parts:
-        marginals = measure_marginals(ours, known, grid, target=asked.target, seed=seed, say=say)
-    if asked.target is not None and {"downstream", "fairness"} & {*asked.parts}:
-        trained = train_all(ours, known, unseen, grid, target=asked.target, features=features, seed=seed, say=say)
-        if "downstream" in asked.parts:
-            downstream = measure_downstream(trained, unseen, target=asked.target, features=features)
-        if "fairness" in asked.parts and asked.desired is not None:
+    if "marginals" in parts:
+        marginals = measure_marginals(request.synthetic, request.train, grid, target=target, seed=seed, say=say)
+    if target is not None and {"downstream", "fairness"} & {*parts}:
+        trained = train_all(*samples, grid, target=target, features=features, seed=seed, say=say)
+        if "downstream" in parts:
+            downstream = measure_downstream(trained, request.test, target=target, features=features)
+        if "fairness" in parts and request.desired is not None:
             fairness = measure_fairness(
-                trained, unseen, target=asked.target, protected=asked.protected, desired=asked.desired
+                trained, request.test, target=target, protected=request.protected, desired=request.desired
             )
-    if "leakage" in asked.parts:
-        leakage = measure_leakage(ours, known, unseen, grid, seed=seed, say=say)
-    if "discriminator" in asked.parts:
-        discriminator = measure_discriminator(ours, known, unseen, grid, seed=seed, say=say)
+    if "leakage" in parts:
+        leakage = measure_leakage(*samples, grid, seed=seed, say=say)
+    if "discriminator" in parts:
+        discriminator = measure_discriminator(*samples, grid, seed=seed, say=say)
         if discriminator is None:
-            notes.append(f"fewer than {MIN_ROWS} rows in a table: nobody trained to tell them apart")
+            notes.append(f"too few rows to train a discriminator ({MIN_ROWS} of each needed)")
     return Quality(
-        RowCounts(ours.rows, known.rows, unseen.rows),
-        asked.target,
-        asked.protected,
+        RowCounts(*(sample.rows for sample in samples)),
+        target,
+        request.protected,
         seed,
-        outside((ours, known, unseen)),
+        outside(samples),
         marginals,
         downstream,
         fairness,

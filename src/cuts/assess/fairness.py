@@ -1,4 +1,4 @@
-"""Gaps between groups in what the learners predict for the test rows: 0 is fair, 1 is as unfair as can be."""
+"""Fairness of classifiers on the test rows: differences between groups, 0 (equal) to 1, one per fairness measure."""
 
 from __future__ import annotations
 
@@ -12,31 +12,30 @@ from cuts.assess.learners import Classifier, Regressor
 from cuts.assess.sample import Sample
 from cuts.data.schema import Category
 from cuts.data.table import Bools, IntArray
-from cuts.vocab.measures.fairness import demographic_parity, equality_of_opportunity, equalized_odds
+from cuts.vocab.names import fairness_measures
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
-    """The largest differences between groups of a column: in how often the desired outcome is predicted, in how often
-    for those who have it, and the larger of that and in how often for those who do not. NaN where fewer than two
-    groups have such rows."""
+class LearnerGaps:
+    """The gaps of one learner between the groups of a column, by the name of the measure.
+
+    Not a number where fewer than two groups have the rows a measure needs.
+    """
 
     protected: str
     learner: Classifier | Regressor
     trained_on: TrainedOn
-    demographic_parity: float
-    equality_of_opportunity: float
-    equalized_odds: float
+    gaps: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """The gaps of all learners; `groups` counts the test rows of each group."""
+    """The gaps of all learners; `groups` has the number of test rows per group of each protected column."""
 
     target: str
     desired: str
     groups: Mapping[str, Mapping[str, int]]
-    gaps: tuple[Gaps, ...]
+    learners: tuple[LearnerGaps, ...]
 
 
 def measure_fairness(
@@ -47,35 +46,35 @@ def measure_fairness(
     columns = {column.name: column for column in rows.columns}
     outcome = columns[target]
     assert isinstance(outcome, Category)
-    good = outcome.categories.index(desired)
-    wanted = rows.values[target] == good
+    desired_index = outcome.categories.index(desired)
+    deserving = rows.values[target] == desired_index
     groups: dict[str, dict[str, int]] = {}
-    found: list[Gaps] = []
+    learners: list[LearnerGaps] = []
     for name in protected:
         column = columns[name]
         assert isinstance(column, Category)
         group = rows.values[name].astype(np.int64)
-        places, counts = np.unique(group, return_counts=True)
-        words = (*column.categories, "missing", "unknown")
-        groups[name] = {words[place]: int(count) for place, count in zip(places, counts, strict=True)}
-        found += [
-            Gaps(name, t.learner, t.trained_on, *gaps(t.predicted.astype(np.int64) == good, wanted, group))
+        indices, counts = np.unique(group, return_counts=True)
+        labels = (*column.categories, "missing", "unknown")
+        groups[name] = {labels[index]: int(count) for index, count in zip(indices, counts, strict=True)}
+        learners += [
+            LearnerGaps(
+                name, t.learner, t.trained_on, gaps(t.predicted.astype(np.int64) == desired_index, deserving, group)
+            )
             for t in trained
         ]
-    return Fairness(target, desired, groups, tuple(found))
+    return Fairness(target, desired, groups, tuple(learners))
 
 
-def gaps(chosen: Bools, deserving: Bools, group: IntArray) -> tuple[float, float, float]:
-    """Demographic parity, equality of opportunity and equalized odds, as distances.
+def gaps(chosen: Bools, deserving: Bools, group: IntArray) -> dict[str, float]:
+    """The value of every fairness measure, by its name.
 
     >>> yes, no = True, False
-    >>> gaps(np.array([yes, no, yes, yes]), np.array([yes, no, yes, no]), np.array([0, 0, 1, 1]))
+    >>> found = gaps(np.array([yes, no, yes, yes]), np.array([yes, no, yes, no]), np.array([0, 0, 1, 1]))
+    >>> found["DEMOGRAPHIC_PARITY"], found["EQUALITY_OF_OPPORTUNITY"], found["EQUALIZED_ODDS"]
     (0.5, 0.0, 1.0)
     """
     members = (group[:, None] == np.unique(group)[None, :]) * 1.0
-    parts = (chosen * 1.0, deserving * 1.0, members)
-    return (
-        float(demographic_parity(*parts)),
-        float(equality_of_opportunity(*parts)),
-        float(equalized_odds(*parts)),
-    )
+    return {
+        measure.name: float(measure.formula(chosen * 1.0, deserving * 1.0, members)) for measure in fairness_measures()
+    }

@@ -1,6 +1,6 @@
-"""The learners of the report: scikit-learn and XGBoost, an optional extra that is only imported when it is used.
+"""The learners of the report: scikit-learn and XGBoost, an optional extra that is imported only when used.
 
-Their settings are fixed, so that figures compare: between tables, with the paper, and on any number of cores.
+Their settings are fixed, so that scores are comparable between tables, with the paper, and on any number of cores.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RANDOM_STATE = 42  # the paper's
 
 
 def missing_libraries() -> list[Diagnostic]:
-    """What is wrong when the learners' libraries cannot be imported."""
+    """A diagnostic if the learners' libraries cannot be imported, else nothing."""
     absent = []
     for library, package in (("sklearn", "scikit-learn"), ("xgboost", "xgboost")):
         try:
@@ -34,17 +34,17 @@ def missing_libraries() -> list[Diagnostic]:
 
 
 def fit_classifier(learner: Classifier, features: Any, classes: IntArray) -> Any:
-    """A classifier of the rows; `classes` are numbered from 0, each with a row."""
+    """A classifier trained on the rows; `classes` are numbered from 0, and each occurs."""
     return _fit(_classifier(learner), features, classes)
 
 
 def fit_regressor(learner: Regressor, features: Any, numbers: Floats) -> Any:
-    """A learner of numbers."""
+    """A regressor trained on the rows."""
     return _fit(_regressor(learner), features, numbers)
 
 
-def predict_chances(model: Any, features: Any) -> Floats:
-    """The probability of every class, a row a row."""
+def predict_probabilities(model: Any, features: Any) -> Floats:
+    """The probability of every class: (rows, classes)."""
     return np.asarray(model.predict_proba(features), dtype=np.float64)
 
 
@@ -76,16 +76,16 @@ def _scaled(model: Any) -> Any:
 
 
 def _fit(model: Any, features: Any, outcomes: Any) -> Any:
-    with uninterrupted(), warnings.catch_warnings():  # a linear model stopped after its last step is still a model
+    with uninterrupted(), warnings.catch_warnings():  # a linear model that has not converged is still usable
         warnings.simplefilter("ignore", import_module("sklearn.exceptions").ConvergenceWarning)
         return model.fit(features, outcomes)
 
 
 def missing_extra(packages: list[str]) -> Diagnostic:
-    """Learners are asked for and their libraries are not installed."""
+    """Libraries that are needed for learners and not installed."""
     return Diagnostic(
         "missing-extra",
         f"training classifiers needs {' and '.join(packages)}",
-        help='pip install "cuts[report]", or choose what needs neither: `--parts marginals,leakage`',
+        help='install them with `pip install "cuts[report]"`, or use `--parts marginals,leakage`, which needs neither',
         exit_code=USAGE,
     )

@@ -14,38 +14,38 @@ from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
 _NONE = "-"
+_RANGE = "95 % range of a new sample"
 _WORDS = {True: "holds", False: "FAILS", None: _NONE}
 
 
 def as_text(verdicts: Sequence[Verdict]) -> str:
-    """A line a command, then a line a statistic, then the rows that break a rule, then the sum."""
+    """One line per command, then one per statistic and per learner, then rows that break a rule, then the counts."""
     table = align(
         ["line", "verdict", "measured", "command"],
         [[str(v.line), _WORDS[v.holds], _measured(v), v.title] for v in verdicts],
         right=[0],
     )
     statistics = _statistics(verdicts)
-    effects = _effects(verdicts)
+    learners = _learners(verdicts)
     examples = [line for verdict in verdicts for line in _examples(verdict)]
     counts = [sum(v.holds is outcome for v in verdicts) for outcome in (True, False, None)]
-    sum_up = f"{counts[0]} hold, {counts[1]} fail" + (f", {counts[2]} not decided by a table" if counts[2] else "")
-    parts = [table, statistics, effects, "\n".join(examples), sum_up]
+    unchecked = f", {counts[2]} cannot be checked from the table alone" if counts[2] else ""
+    summary = f"{counts[0]} hold, {counts[1]} fail{unchecked}"
+    parts = [table, statistics, learners, "\n".join(examples), summary]
     return "\n\n".join(part for part in parts if part)
 
 
 def as_data(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """The same facts as JSON values; a number that is undefined is null."""
+    """The verdicts as JSON values; an undefined number is null."""
     return [plain({**asdict(verdict), "level": verdict.level.value}) for verdict in verdicts]  # type: ignore[misc]
 
 
 def _measured(verdict: Verdict) -> str:
     if verdict.rows is not None:
         return _rows(verdict.rows)
-    if verdict.effect is not None:
-        counted_one = verdict.effect.counted
-        return "; ".join(
-            part for part in (f"{short(counted_one.value, 3)} with {counted_one.learner}", verdict.note) if part
-        )
+    if verdict.panel is not None:
+        deciding = verdict.panel.deciding
+        return "; ".join(part for part in (f"{short(deciding.value, 3)} with {deciding.learner}", verdict.note) if part)
     facts = "; ".join(_fact(fact) for fact in verdict.facts)
     return "; ".join(part for part in (facts, verdict.note) if part)
 
@@ -59,7 +59,7 @@ def _rows(rows: Rows) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """A share in percent that shows 100 only when it is."""
+    """A share in percent; 100 only if it is exactly 1."""
     if whole == 0:
         return "100.00 %"
     shown = f"{100 * part / whole:.2f}"
@@ -73,51 +73,51 @@ def _fact(fact: Fact) -> str:
     if fact.target is None:
         return f"{lead}{short(fact.value)}"
     slack = f" within {short(fact.tolerance)}" if fact.tolerance else ""
-    return f"{lead}{short(fact.value)}, wanted {fact.op} {short(fact.target)}{slack}"
+    return f"{lead}{short(fact.value)}, target {fact.op} {short(fact.target)}{slack}"
 
 
-def _effects(verdicts: Sequence[Verdict]) -> str:
-    """A line a learner: the measure on the rows it was tried on, how sure these make it, how often it is right."""
-    told = [(verdict, tried) for verdict in verdicts if verdict.effect is not None for tried in verdict.effect.panel]
+def _learners(verdicts: Sequence[Verdict]) -> str:
+    """One line per learner: the measure on the rows it was evaluated on, its interval, and the accuracy."""
     cells = [
         [
             str(verdict.line),
-            tried.learner,
-            short(tried.value, 3),
-            f"{short(tried.interval[0], 2)} .. {short(tried.interval[1], 2)}",
-            f"{100 * tried.accuracy:.2f} %",
-            "counts" if verdict.effect is not None and tried == verdict.effect.counted else "",
+            result.learner,
+            short(result.value, 3),
+            f"{short(result.interval[0], 2)} .. {short(result.interval[1], 2)}",
+            f"{100 * result.accuracy:.2f} %",
+            "decides" if result == verdict.panel.deciding else "",
         ]
-        for verdict, tried in told
+        for verdict in verdicts
+        if verdict.panel is not None
+        for result in verdict.panel.learners
     ]
     if not cells:
         return ""
     private = any(verdict.level is Level.PRIVACY for verdict in verdicts)
-    tried_on = "on rows of the private model" if private else "on real rows"
-    heads = ["line", "learner trained on the table", tried_on, "of rows drawn again", "accuracy", ""]
+    rows = "on rows of the private model" if private else "on real rows"
+    heads = ["line", "learner trained on the table", rows, "95 % bootstrap interval", "accuracy", ""]
     return align(heads, cells, right=[0, 2, 4])
 
 
 def _statistics(verdicts: Sequence[Verdict]) -> str:
-    """A line a statistic: what it is in each table known, what is wanted, and where a fresh draw would lie."""
-    told = [(verdict.line, fact) for verdict in verdicts for fact in verdict.facts]
-    if not told:
+    """One line per statistic: its value in each table, the target, and the 95 % range of a new sample."""
+    facts = [fact for verdict in verdicts for fact in verdict.facts]
+    if not facts:
         return ""
-    facts = [fact for _, fact in told]
     columns = [
-        ("line", [str(line) for line, _ in told]),
+        ("line", [str(verdict.line) for verdict in verdicts for _ in verdict.facts]),
         ("statistic", [fact.statistic for fact in facts]),
         ("real", [_number(fact.real, fact.tolerance) for fact in facts]),
         ("model", [_number(fact.model, fact.tolerance) for fact in facts]),
         ("table", [_number(_in_table(fact), fact.tolerance) for fact in facts]),
         ("target", [_target(fact) for fact in facts]),
         ("tolerance", [_number(fact.tolerance) for fact in facts]),
-        ("fresh draw", [_range(fact.interval) for fact in facts]),
+        (_RANGE, [_range(fact.interval) for fact in facts]),
     ]
-    unknown = {"real", "model", "fresh draw"}  # if nothing is known there
-    shown = [(head, cells) for head, cells in columns if head not in unknown or set(cells) != {_NONE}]
+    optional = {"real", "model", _RANGE}  # left out where no fact has one
+    shown = [(head, cells) for head, cells in columns if head not in optional or set(cells) != {_NONE}]
     heads = [head for head, _ in shown]
-    right = [place for place, head in enumerate(heads) if head not in ("statistic", "fresh draw")]
+    right = [index for index, head in enumerate(heads) if head not in ("statistic", _RANGE)]
     return align(heads, list(zip(*(cells for _, cells in shown), strict=True)), right=right)
 
 
@@ -126,11 +126,11 @@ def _in_table(fact: Fact) -> float:
 
 
 def _number(value: float | None, tolerance: float | None = None) -> str:
-    """A number, with no more digits than a hundredth of its tolerance has."""
+    """A number rounded to a hundredth of its tolerance."""
     if value is None:
         return _NONE
     if tolerance and isfinite(value):
-        value = round(value, 2 - floor(log10(tolerance))) + 0.0  # no minus before a nought
+        value = round(value, 2 - floor(log10(tolerance))) + 0.0  # no minus sign before a zero
     return short(value)
 
 
@@ -141,7 +141,7 @@ def _target(fact: Fact) -> str:
 
 
 def _range(interval: tuple[float, float] | None) -> str:
-    """Both ends, to two digits of what lies between them."""
+    """Both ends, rounded to two digits of the width."""
     if interval is None:
         return _NONE
     low, high = interval
@@ -157,7 +157,7 @@ def _examples(verdict: Verdict) -> list[str]:
     shown = verdict.rows.examples
     if not shown:
         numbers = ", ".join(map(str, verdict.rows.first_violations))
-        return [f"line {verdict.line} is broken first in rows {numbers}"]
+        return [f"line {verdict.line}: the first rows that break it are {numbers}"]
     return [
         f"line {verdict.line} is broken by row {row}: {', '.join(f'{k}={_cell(v)}' for k, v in example.items())}"
         for row, example in zip(verdict.rows.first_violations, shown, strict=True)
@@ -171,7 +171,7 @@ def _cell(value: object) -> str:
 
 
 def plain(value: object) -> object:
-    """Facts as JSON values: a number that is undefined is null."""
+    """A value in terms of JSON: an undefined number is null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):

@@ -19,12 +19,13 @@ from cuts.assess.sample import Outside
 from cuts.assess.support import SMALLEST_GROUP
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
+from cuts.vocab.names import measures
 
-FURTHEST = 3  # columns named
+MAX_FURTHEST = 3  # columns named
 
 
 def as_text(quality: Quality) -> str:
-    """A short table a part, each with what its numbers should be compared with."""
+    """One short table per part, each with what to compare its numbers with."""
     rows = quality.rows
     blocks = [f"{counted(rows.synthetic, 'synthetic row')} against {rows.train:,} train and {rows.test:,} test rows"]
     blocks += ["\n".join(_outside(one) for one in quality.outside)] if quality.outside else []
@@ -42,24 +43,24 @@ def as_text(quality: Quality) -> str:
 
 
 def as_data(quality: Quality) -> dict[str, Any]:
-    """The same facts, and all numbers, as JSON values; a number that is undefined is null."""
+    """All facts as JSON values; an undefined number is null."""
     return plain(asdict(quality))  # type: ignore[return-value]
 
 
 def _outside(one: Outside) -> str:
     counts = (
-        (one.beyond, "beyond the range of the schema, taken for its end"),
-        (one.unknown, "the schema does not know"),
-        (one.missing, "missing where the schema allows none"),
+        (one.beyond, "outside the range of the schema, clipped to it"),
+        (one.unknown, "not in the schema"),
+        (one.missing, "missing although the schema allows no missing values"),
     )
-    said = "; ".join(f"{counted(count, 'value')} {what}" for count, what in counts if count)
-    return f"{one.table} `{one.column}`: {said}"
+    problems = "; ".join(f"{counted(count, 'value')} {what}" for count, what in counts if count)
+    return f"{one.table} `{one.column}`: {problems}"
 
 
 def _marginals(found: Marginals, target: str | None) -> str:
-    kind = "even" if found.bins == "uniform" else "equally filled"
+    kind = "equal-width" if found.bins == "uniform" else "quantile"
     table = align(
-        ["columns", "marginals", "distance", "floor", "per cell", "floor"],
+        ["columns", "marginals", "distance", "floor", "per cell", "floor per cell"],
         [
             [
                 f"{d.ways} with `{target}`" if d.with_target else str(d.ways),
@@ -74,9 +75,10 @@ def _marginals(found: Marginals, target: str | None) -> str:
         right=[1, 2, 3, 4, 5],
     )
     above = [column for column in found.columns if column.distance > column.floor]
-    furthest = sorted(above, key=lambda c: c.floor - c.distance)[:FURTHEST]
+    furthest = sorted(above, key=lambda c: c.floor - c.distance)[:MAX_FURTHEST]
     named = ", ".join(f"`{c.column}` {c.distance:.4f} (floor {c.floor:.4f})" for c in furthest)
-    lines = [f"Marginals: total variation from the train rows, numbers in {BINS} {kind} bins", table]
+    title = f"Marginals: total variation distance to the train rows, numbers in {BINS} {kind} bins"
+    lines = [f"{title}; floor: that of resampled train rows", table]
     return "\n".join([*lines, *_parts_measured(found.distances), f"furthest above the floor: {named or 'none'}"])
 
 
@@ -88,15 +90,21 @@ def _parts_measured(distances: Sequence[Distance]) -> Iterator[str]:
 
 
 def _downstream(found: Downstream) -> str:
-    heads = {"accuracy": "accuracy", "balanced_accuracy": "balanced", "auc": "AUC", "r2": "R2", "mae": "mean error"}
+    heads = {
+        "accuracy": "accuracy",
+        "balanced_accuracy": "balanced accuracy",
+        "auc": "AUC",
+        "r2": "R2",
+        "mae": "mean absolute error",
+    }
     names = list(found.scores[0].measures)
     table = align(
         ["learner", "trained on", *(heads[name] for name in names)],
         [[s.learner, s.trained_on, *_numbers(s.measures, names)] for s in found.scores],
         right=range(2, 2 + len(names)),
     )
-    how = "numbers as they are" if found.features == "raw" else f"numbers in {BINS} bins"
-    return f"Learning `{found.target}`: judged on {counted(found.test_rows, 'test row')}, {how}\n{table}"
+    encoding = "raw numbers" if found.features == "raw" else f"numbers in {BINS} bins"
+    return f"Predicting `{found.target}`: scores on {counted(found.test_rows, 'test row')}, {encoding}\n{table}"
 
 
 def _numbers(measures: Mapping[str, float], names: Sequence[str]) -> list[str]:
@@ -104,25 +112,18 @@ def _numbers(measures: Mapping[str, float], names: Sequence[str]) -> list[str]:
 
 
 def _fairness(found: Fairness) -> str:
+    names = list(found.learners[0].gaps)
     table = align(
-        ["protected", "learner", "trained on", "parity", "opportunity", "odds"],
-        [
-            [
-                g.protected,
-                g.learner,
-                g.trained_on,
-                *(_three(gap) for gap in (g.demographic_parity, g.equality_of_opportunity, g.equalized_odds)),
-            ]
-            for g in found.gaps
-        ],
-        right=[3, 4, 5],
+        ["protected", "learner", "trained on", *(measures()[name].heading for name in names)],
+        [[one.protected, one.learner, one.trained_on, *(_three(one.gaps[n]) for n in names)] for one in found.learners],
+        right=range(3, 3 + len(names)),
     )
-    lines = [f"Fairness: gaps between groups in predicting `{found.desired}` for test rows; 0 is equal", table]
+    lines = [f"Fairness: gaps between groups in predicting `{found.desired}` for the test rows; 0 is equal", table]
     for column, groups in found.groups.items():
         small = any(rows < SMALLEST_GROUP for rows in groups.values())
         sizes = ", ".join(f"{name} {rows:,}" for name, rows in groups.items())
-        chance = f"; a group below {SMALLEST_GROUP} rows is mostly chance" if small else ""
-        lines.append(f"rows of `{column}`: {sizes}{chance}")
+        warning = f"; the rates of a group below {SMALLEST_GROUP} rows are imprecise" if small else ""
+        lines.append(f"test rows by `{column}`: {sizes}{warning}")
     return "\n".join(lines)
 
 
@@ -133,19 +134,19 @@ def _leakage(found: Leakage, train_rows: int) -> str:
         [
             ["distance to the closest row, 5th percentile", _three(near.train_5th), _three(near.test_5th)],
             ["distance to the closest row, median", _three(near.train_median), _three(near.test_median)],
-            ["copies, values as written", _percent(copies.train), _percent(copies.test)],
-            ["copies, on bins", _percent(binned.train), _percent(binned.test)],
+            ["exact copies", _percent(copies.train), _percent(copies.test)],
+            ["copies by bins", _percent(binned.train), _percent(binned.test)],
         ],
         right=[1, 2],
     )
     lines = [
-        f"Leakage: synthetic rows beside as many train as test rows ({near.real_rows:,} for distances, "
-        f"{copies.real_rows:,} for copies)",
+        "Leakage: synthetic rows compared with equally many train and test rows "
+        f"({near.real_rows:,} for distances, {copies.real_rows:,} for copies)",
         table,
-        f"nearer to a train row: {_percent(near.nearer_to_train)}, standard error {_percent(near.standard_error)}; "
-        f"ideal is 50 %, a copy of the train table has about {_percent(near.copy_would_give)}",
-        f"copies of any of the {train_rows:,} train rows: {_percent(copies.all_train)}, "
-        f"on bins {_percent(binned.all_train)}",
+        f"closer to a train row: {_percent(near.nearer_to_train)}, standard error {_percent(near.standard_error)}; "
+        f"50 % is ideal, a copy of the train table would have about {_percent(near.copy_would_give)}",
+        f"exact copies of any of the {train_rows:,} train rows: {_percent(copies.all_train)}, "
+        f"by bins {_percent(binned.all_train)}",
     ]
     return "\n".join(lines)
 
@@ -159,7 +160,9 @@ def _discriminator(found: Discriminator) -> str:
         ],
         right=[1, 2],
     )
-    return f"Discriminator: telling {found.rows:,} rows from as many test rows; an AUC of 0.5 is chance\n{table}"
+    return (
+        f"Discriminator: XGBoost classifies {found.rows:,} rows against as many test rows; AUC 0.5 is chance\n{table}"
+    )
 
 
 def _three(value: float) -> str:
@@ -167,7 +170,7 @@ def _three(value: float) -> str:
 
 
 def _percent(share: float) -> str:
-    """A share in percent that shows 100 and 0 only when it is."""
+    """A share in percent; 100 and 0 only if it is exactly 1 or 0."""
     shown = f"{100 * share:.1f}"
     if shown == "100.0" and share < 1:
         return "> 99.9 %"

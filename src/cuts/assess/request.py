@@ -1,4 +1,4 @@
-"""What is asked of three tables: settled, and everything wrong with it found, before anything is measured."""
+"""A request to evaluate three tables: its defaults, and every problem with it, before anything is measured."""
 
 from __future__ import annotations
 
@@ -9,22 +9,42 @@ from typing import Literal, get_args
 import numpy as np
 
 from cuts.assess.downstream import has_target
+from cuts.assess.features import Features
+from cuts.assess.grid import Bins
 from cuts.assess.learners import missing_libraries
 from cuts.assess.sample import Role, Sample, comparable, read_sample
 from cuts.data.conform import conform
-from cuts.data.schema import Category, Column, Integer, Schema
+from cuts.data.schema import Category, Column, Integer, Schema, desired_outcome
 from cuts.data.table import Table
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, listed
 
 Part = Literal["marginals", "downstream", "fairness", "leakage", "discriminator"]
 PARTS: tuple[Part, ...] = get_args(Part)
 LEARNED: frozenset[Part] = frozenset({"downstream", "fairness", "discriminator"})
-_WITHOUT_LEARNING = "`--parts marginals,leakage,discriminator`"
+_WITHOUT_TARGET = "`--parts marginals,leakage,discriminator`"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluateOptions:
+    """What to evaluate; an option that is None has its default.
+
+    By default `target` and `protected` are the schema's, `desired` is the target's last category, and `parts` are all
+    that apply. `features` is how learners see numbers, `bins` how numbers are binned to compare marginals. The same
+    `seed` gives the same numbers.
+    """
+
+    target: str | None = None
+    protected: Sequence[str] | None = None
+    desired: str | None = None
+    parts: Sequence[Part] | None = None
+    features: Features = "raw"
+    bins: Bins = "uniform"
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The parts to measure, of which target and groups, on which rows; `notes` says which parts do not apply."""
+    """The parts to measure, for which target and groups, on which rows; `notes` says which parts do not apply."""
 
     parts: tuple[Part, ...]
     target: str | None
@@ -36,40 +56,31 @@ class Request:
     notes: tuple[str, ...]
 
 
-def settle(
-    synthetic: Table,
-    train: Table,
-    test: Table,
-    schema: Schema,
-    *,
-    target: str | None,
-    protected: Sequence[str] | None,
-    desired: str | None,
-    parts: Sequence[Part] | None,
-) -> Request:
-    """The question with its defaults; raises `CutsError` with everything that is wrong with it or with the tables.
+def resolve(synthetic: Table, train: Table, test: Table, schema: Schema, options: EvaluateOptions) -> Request:
+    """The request with its defaults; raises `CutsError` with every problem of the options and the tables.
 
-    Target and groups are the schema's unless given; the desired outcome is the target's first category; the parts are
-    all that apply. A column of two whole numbers is taken for classes where classes are needed.
+    A column of two whole numbers is read as two classes where classes are needed.
     """
+    parts, desired = options.parts, options.desired
     if unknown := set(parts or ()) - set(PARTS):
-        raise ValueError(f"there is no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    target = schema.label if target is None else target
+        raise ValueError(f"there is no part {', '.join(sorted(unknown))}; the parts are {', '.join(PARTS)}")
+    target = schema.label if options.target is None else options.target
     groups = (
         tuple(name for name in schema.protected if name != target)
-        if protected is None
-        else tuple(dict.fromkeys(protected))
+        if options.protected is None
+        else tuple(dict.fromkeys(options.protected))
     )
     tables: tuple[tuple[Role, Table], ...] = (("synthetic", synthetic), ("train", train), ("test", test))
     problems = [*_table_problems(tables, schema)]
     fits = not problems
     if fits:
         schema = _with_classes(schema, train, (*groups, *(() if target is None else (target,))))
-    asked = PARTS if parts is None else tuple(part for part in PARTS if part in parts)
     problems += _name_problems(schema, target, groups, desired, typed=fits)
-    if parts is not None:
-        problems += _unanswerable(asked, schema, target, groups, typed=fits)
-    chosen, notes = (asked, ()) if parts is not None else _applicable(schema, target, groups)
+    if parts is None:
+        chosen, notes = _applicable(schema, target, groups)
+    else:
+        chosen, notes = tuple(part for part in PARTS if part in parts), ()
+        problems += _unanswerable(chosen, schema, target, groups, typed=fits)
     samples = [read_sample(table, schema, role) for role, table in tables] if fits else []
     if fits and not problems and target is not None and LEARNED & {*chosen} - {"discriminator"}:
         problems += _one_class(samples, target)
@@ -77,11 +88,10 @@ def settle(
         problems += missing_libraries()
     if problems:
         raise CutsError(problems)
-    outcome = None if target is None else schema[target]
-    if desired is None and isinstance(outcome, Category):
-        desired = outcome.categories[0]
-    ours, known, unseen = samples
-    return Request(chosen, target, groups, desired, ours, known, unseen, notes)
+    if target is not None and isinstance(schema[target], Category):
+        desired = desired_outcome(schema, target, desired)
+    of_synthetic, of_train, of_test = samples
+    return Request(chosen, target, groups, desired, of_synthetic, of_train, of_test, notes)
 
 
 def _table_problems(tables: Sequence[tuple[Role, Table]], schema: Schema) -> Iterator[Diagnostic]:
@@ -103,7 +113,7 @@ def _table_problems(tables: Sequence[tuple[Role, Table]], schema: Schema) -> Ite
 def _name_problems(
     schema: Schema, target: str | None, groups: Sequence[str], desired: str | None, *, typed: bool
 ) -> Iterator[Diagnostic]:
-    """Columns that do not exist or cannot be what they are asked to be; kinds only once the tables are `typed`."""
+    """Columns that do not exist or are of the wrong kind; kinds are checked only if the tables are `typed`."""
     usable = {column.name: column for column in comparable(schema)}
     for name in (*(() if target is None else (target,)), *groups):
         if name not in schema:
@@ -121,10 +131,10 @@ def _name_problems(
 
 
 def _unanswerable(
-    asked: Sequence[Part], schema: Schema, target: str | None, groups: Sequence[str], *, typed: bool
+    parts: Sequence[Part], schema: Schema, target: str | None, groups: Sequence[str], *, typed: bool
 ) -> Iterator[Diagnostic]:
-    """Parts asked for by name that lack something."""
-    for part in asked:
+    """Parts requested by name that lack something."""
+    for part in parts:
         if part in ("downstream", "fairness") and target is None:
             yield missing_argument(part, "target")
         elif part in ("downstream", "fairness") and len(comparable(schema)) == 1:
@@ -136,20 +146,24 @@ def _unanswerable(
 
 
 def _applicable(schema: Schema, target: str | None, groups: Sequence[str]) -> tuple[tuple[Part, ...], tuple[str, ...]]:
-    """The parts that can be answered, and why the others cannot."""
+    """The parts that apply, and why the others do not."""
     if target is None:
-        return ("marginals", "leakage", "discriminator"), ("no target: nothing to learn, no gaps between groups",)
+        return ("marginals", "leakage", "discriminator"), ("no target: downstream scores and fairness are left out",)
     if len(comparable(schema)) == 1:
-        return ("marginals", "leakage", "discriminator"), (f"`{target}` is the only column: nothing to learn it from",)
+        return ("marginals", "leakage", "discriminator"), (
+            f"`{target}` is the only column: there is nothing to predict it from",
+        )
     if target in schema and not isinstance(schema[target], Category):
-        return tuple(p for p in PARTS if p != "fairness"), (f"`{target}` holds numbers: no gaps between groups",)
+        return tuple(p for p in PARTS if p != "fairness"), (
+            f"`{target}` is numeric: fairness needs a target with categories and is left out",
+        )
     if not groups:
-        return tuple(p for p in PARTS if p != "fairness"), ("no protected column: no gaps between groups",)
+        return tuple(p for p in PARTS if p != "fairness"), ("no protected column: fairness is left out",)
     return PARTS, ()
 
 
 def _with_classes(schema: Schema, train: Table, names: Sequence[str]) -> Schema:
-    """The schema with the named columns as categories where the train rows hold only two whole numbers."""
+    """The schema with the named columns as categories where the train rows have only two distinct whole numbers."""
     columns: list[Column] = []
     for column in schema:
         if column.name in names and isinstance(column, Integer):
@@ -195,7 +209,7 @@ def nothing_to_compare() -> Diagnostic:
 
 def nothing_to_learn_from(target: str) -> Diagnostic:
     """A schema whose only column is the target."""
-    return Diagnostic("missing-column", f"there is no column to learn `{target}` from")
+    return Diagnostic("missing-column", f"there is no column to predict `{target}` from")
 
 
 def unknown_column(name: str, schema: Schema) -> Diagnostic:
@@ -214,8 +228,8 @@ def not_modelled(name: str) -> Diagnostic:
     """A target or group column that is an identifier or empty."""
     return Diagnostic(
         "not-modelled",
-        f"nothing can be learned about `{name}`: it is an identifier, or has no values",
-        help="name another column, or declare it as a category or number in the schema",
+        f"`{name}` cannot be evaluated: it is an identifier, or has no values",
+        help="name another column, or declare it as a category or a number in the schema",
     )
 
 
@@ -223,13 +237,13 @@ def not_groups(name: str) -> Diagnostic:
     """A column of numbers where groups are needed."""
     return Diagnostic(
         "type-mismatch",
-        f"`{name}` holds numbers, gaps are between groups and in outcomes",
+        f"`{name}` is numeric, and fairness needs categories",
         help="declare it as a category in the schema, or leave `fairness` out of `--parts`",
     )
 
 
 def protected_equals_target(name: str) -> Diagnostic:
-    """Groups that are what is predicted."""
+    """A group column that is also the target."""
     return Diagnostic(
         "protected-equals-target",
         f"`{name}` is both protected and predicted",
@@ -238,17 +252,17 @@ def protected_equals_target(name: str) -> Diagnostic:
 
 
 def missing_argument(part: str, option: str) -> Diagnostic:
-    """A part that needs to know a column."""
+    """A part that needs an option naming a column."""
     return Diagnostic(
         "missing-argument", f"`{part}` needs `--{option}`", help=f"name a column: `--{option} COLUMN`", exit_code=USAGE
     )
 
 
-def single_class(target: str, role: Role, known: Sequence[str]) -> Diagnostic:
+def single_class(target: str, role: Role, values: Sequence[str]) -> Diagnostic:
     """A target that never varies: nothing to learn, or nothing to test on."""
-    what = f"only the value {listed(known)}" if known else "no value the schema knows"
+    what = f"only the value {listed(values)}" if values else "no value of the schema"
     return Diagnostic(
         "single-class",
         f"the target `{target}` has {what} in the {role} table",
-        help=f"give rows with different values, or leave learning out: {_WITHOUT_LEARNING}",
+        help=f"use rows with at least two values, or leave out what needs the target: {_WITHOUT_TARGET}",
     )

@@ -1,9 +1,10 @@
-"""Warnings only rows can give: conditions and groups too small to certify what the program asks of them."""
+"""Warnings that need rows: conditions and groups too small to verify what the program asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from math import sqrt
+from typing import assert_never
 
 import numpy as np
 
@@ -21,34 +22,39 @@ from cuts.lang.spec import (
     MeasureOf,
     ModelAim,
     ModelGoal,
+    Privacy,
     Relation,
+    RowRule,
     Spec,
     Statistic,
+    TableAim,
     TableGoal,
 )
 from cuts.lang.walks import statistics_of
 from cuts.read import exact
 from cuts.text.diagnostic import Diagnostic, counted
 
-CONFIDENCE = 1.96  # standard errors on each side of a 95 % interval
-SMALLEST_GROUP = 385  # rows for a rate known to five points either way
+STANDARD_ERRORS = 1.96  # on each side of a 95 % interval
+SMALLEST_GROUP = 385  # rows; the margin of error of a rate is then at most 5 percentage points
 
 
 def check_support(spec: Spec, table: Table) -> tuple[Diagnostic, ...]:
-    """Conditions and groups with too few rows; not for private programs, whose rows must not be read."""
+    """One warning per condition and group with too few rows; not for private programs, whose rows must not be read."""
     typed = conform(table, spec.schema)
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for command in spec.commands:
         match command:
             case TableGoal(goal):
                 for relation in _relations(goal):
                     for stat in statistics_of(relation):
-                        found += _thin_condition(stat, relation.tolerance, command, typed, spec)
+                        diagnostics += _thin_condition(stat, relation.tolerance, command, typed, spec)
             case ModelGoal(measure) | ModelAim(_, measure):
-                found += _small_groups(measure, command, typed)
+                diagnostics += _small_groups(measure, command, typed)
+            case RowRule() | TableAim() | Privacy():
+                continue
             case _:
-                pass
-    return tuple(found)
+                assert_never(command)
+    return tuple(diagnostics)
 
 
 def _relations(goal: Goal) -> Iterator[Relation]:
@@ -65,7 +71,7 @@ def _relations(goal: Goal) -> Iterator[Relation]:
 def _thin_condition(
     stat: Statistic, tolerance: float, command: TableGoal, table: Table, spec: Spec
 ) -> Iterator[Diagnostic]:
-    """A mean or share over so few rows that chance alone moves it by more than the tolerance."""
+    """A mean or share over so few rows that its margin of error exceeds the tolerance."""
     if stat.given is None or stat.name not in ("E", "P") or tolerance == 0:
         return
     rows = exact.mask(stat.given, table)
@@ -75,9 +81,9 @@ def _thin_condition(
         values = values[~np.isnan(values)]
     else:
         values = exact.mask(arg, table)[rows].astype(np.float64)
-    spread = CONFIDENCE * float(values.std()) / sqrt(len(values)) if len(values) else float("inf")
-    if len(values) < 2 or spread > tolerance:
-        yield rare_condition(command, len(values), spread, tolerance)
+    margin = STANDARD_ERRORS * float(values.std()) / sqrt(len(values)) if len(values) else float("inf")
+    if len(values) < 2 or margin > tolerance:
+        yield rare_condition(command, len(values), margin, tolerance)
 
 
 def _small_groups(measure: MeasureOf, command: ModelGoal | ModelAim, table: Table) -> Iterator[Diagnostic]:
@@ -88,25 +94,26 @@ def _small_groups(measure: MeasureOf, command: ModelGoal | ModelAim, table: Tabl
             yield small_group(command, name, *min(small, key=lambda pair: pair[1]))
 
 
-def rare_condition(command: TableGoal, rows: int, spread: float, tolerance: float) -> Diagnostic:
-    """A statistic whose tolerance its rows cannot certify."""
+def rare_condition(command: TableGoal, rows: int, margin: float, tolerance: float) -> Diagnostic:
+    """A statistic whose margin of error exceeds its tolerance."""
     return Diagnostic(
         "rare-condition",
-        "too few rows meet the condition to certify the tolerance",
+        "too few rows meet the condition for the tolerance",
         command.origin.body_span,
-        f"{counted(rows, 'row')}: known to about {short(spread, 3)}, asked to {short(tolerance, 3)}",
-        "widen the tolerance with `WITHIN`, or ask of a larger group",
+        f"{counted(rows, 'row')}: the margin of error in the real data is {short(margin, 3)}; "
+        f"you ask for {short(tolerance, 3)}",
+        "widen the tolerance with `WITHIN`, or use a condition that more rows meet",
         severity="warning",
     )
 
 
 def small_group(command: ModelGoal | ModelAim, column: str, group: str, rows: int) -> Diagnostic:
-    """A group whose rates are mostly chance."""
+    """A group whose rates are imprecise."""
     return Diagnostic(
         "small-group",
-        f"the group `{column}` = `{group}` has only {rows} rows: its gap cannot be certified",
+        f"the group `{column}` = `{group}` has only {rows} rows: its rates are imprecise",
         command.origin.body_span,
         f"fewer than {SMALLEST_GROUP} rows",
-        "merge small groups in the data, or protect a column with larger ones",
+        "merge small groups in the data, or protect a column with larger groups",
         severity="warning",
     )

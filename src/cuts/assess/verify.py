@@ -1,4 +1,4 @@
-"""A verdict for every command of a spec on a table, with the numbers behind it."""
+"""One verdict per command of a spec on a table, with the numbers behind it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, assert_never
 import numpy as np
 
 from cuts.assess.bootstrap import intervals
-from cuts.assess.effects import Bench, Effect, measure_effect
 from cuts.assess.learners import CLASSIFIERS, Classifier, missing_libraries
+from cuts.assess.panel import PanelResult, ReferenceRows, evaluate_panel
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -38,7 +38,7 @@ from cuts.lang.walks import columns_of, level, shares_of
 from cuts.read import exact
 
 EXAMPLES = 3  # counterexample rows shown
-_UNTRIED = "needs classifiers trained on the table and tried on real rows"
+_NOT_TRAINED = "needs classifiers trained on the table and evaluated on real rows (`--real`)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Fact:
     """One comparison of a goal, or one number without a target.
 
     Where the target is a statistic of the table too, the fact is a `gap`: then `statistic`, `interval`, `real` and
-    `model` are about `value - target`. `interval` is where a fresh draw of as many rows would lie
-    (`assess/bootstrap.py`), `real` the number in the real table, `model` the one in the model.
+    `model` are about `value - target`. `interval` is the 95 % range of the number in a new sample of as many rows
+    (`assess/bootstrap.py`), `real` the number in the real table, `model` the number in the model.
     """
 
     value: float
@@ -77,7 +77,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome of one command; `holds` is None when a table alone cannot tell."""
+    """The outcome of one command; `holds` is None when it cannot be checked from the table alone."""
 
     number: int
     line: int
@@ -88,7 +88,7 @@ class Verdict:
     rows: Rows | None = None
     facts: tuple[Fact, ...] = ()
     note: str = ""
-    effect: Effect | None = None
+    panel: PanelResult | None = None
 
 
 def verify(
@@ -101,7 +101,7 @@ def verify(
     interval: bool = True,
     panel: Sequence[Classifier] = CLASSIFIERS,
 ) -> tuple[Verdict, ...]:
-    """A verdict for every command, decided on the table's values as written.
+    """One verdict per command, decided on the table's values as written.
 
     Each fact also shows the same number in the `real` table and in the `model`, whose numbers are given by key
     (`lang/comparisons.py`). For commands about classifiers, the learners of the `panel` are trained on the table and
@@ -110,12 +110,12 @@ def verify(
     Without `interval` there is no bootstrap.
     """
     if real is not None and spec.privacy is not None:
-        raise ValueError("the real table of a private program is never shown")
+        raise ValueError("statistics of the real table of a private program are never shown")
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
     facts = _facts(spec, typed, real, model or {}, interval)
-    effects = _effects(spec, table, real if reference is None else reference, panel)
-    return tuple(_verdict(command, typed, table, spec, facts, effects) for command in spec.commands)
+    panels = _panels(spec, table, real if reference is None else reference, panel)
+    return tuple(_verdict(command, typed, table, spec, facts, panels) for command in spec.commands)
 
 
 def holds(verdicts: tuple[Verdict, ...]) -> bool:
@@ -123,13 +123,15 @@ def holds(verdicts: tuple[Verdict, ...]) -> bool:
     return all(verdict.holds is not False for verdict in verdicts)
 
 
-def _effects(spec: Spec, table: Table, reference: Table | None, panel: Sequence[Classifier]) -> dict[int, Effect]:
-    """What classifiers trained on the table do on the reference rows, by a command's number."""
-    asked = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
-    if not asked or reference is None or not panel or missing_libraries():
+def _panels(
+    spec: Spec, table: Table, reference: Table | None, learners: Sequence[Classifier]
+) -> dict[int, PanelResult]:
+    """The results on the reference rows of classifiers trained on the table, by a command's number."""
+    commands = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
+    if not commands or reference is None or not learners or missing_libraries():
         return {}
-    bench = Bench(reference, spec.schema)
-    return {command.origin.number: measure_effect(command.measure, table, bench, panel) for command in asked}
+    rows = ReferenceRows(reference, spec.schema)
+    return {command.origin.number: evaluate_panel(command.measure, table, rows, learners) for command in commands}
 
 
 def _needed(command: Bound) -> frozenset[str]:
@@ -191,14 +193,14 @@ def _verdict(
     written: Table,
     spec: Spec,
     known: Mapping[Key, Fact],
-    effects: Mapping[int, Effect],
+    panels: Mapping[int, PanelResult],
 ) -> Verdict:
-    """The verdict on a conformed table; `written` is the same as it came, for examples."""
+    """The verdict on a conformed table; `written` is the table before its types were conformed, for examples."""
     origin = command.origin
     held: bool | None = None
     rows: Rows | None = None
     facts: tuple[Fact, ...] = ()
-    effect = effects.get(origin.number)
+    panel = panels.get(origin.number)
     note = ""
     match command:
         case RowRule():
@@ -211,20 +213,20 @@ def _verdict(
             facts = (known[command.key],)
             note = f"{direction.lower()}d: no target to meet"
         case ModelGoal(_, op, bound, tolerance):
-            held = None if effect is None else _within(effect.counted.value, op, bound, tolerance)
-            note = _UNTRIED if effect is None else _tried_on(spec)
+            held = None if panel is None else _within(panel.deciding.value, op, bound, tolerance)
+            note = _NOT_TRAINED if panel is None else _evaluated_on(spec)
         case ModelAim(direction):
-            note = _UNTRIED if effect is None else f"{direction.lower()}d: no target to meet"
+            note = _NOT_TRAINED if panel is None else f"{direction.lower()}d: no target to meet"
         case Privacy():
-            note = "a promise about how the table was made, not visible in it; `cuts ledger show` tells what was spent"
+            note = "a property of how the table was generated; `cuts ledger show` prints the budget spent"
         case _:
             assert_never(command)
-    told = (origin.number, origin.line, origin.text, origin.title, level(command))
-    return Verdict(*told, held, rows, facts, note, effect)
+    command_fields = (origin.number, origin.line, origin.text, origin.title, level(command))
+    return Verdict(*command_fields, held, rows, facts, note, panel)
 
 
-def _tried_on(spec: Spec) -> str:
-    return "" if spec.privacy is None else "tried on rows of the private model, before the program shaped it"
+def _evaluated_on(spec: Spec) -> str:
+    return "" if spec.privacy is None else "evaluated on rows of the private model before the program shaped it"
 
 
 def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:
@@ -258,10 +260,10 @@ def _met(goal: Goal, facts: Mapping[Key, Fact]) -> bool:
 
 
 def _within(value: float, op: str, target: float, tolerance: float) -> bool:
-    """Whether a comparison holds up to its tolerance; what is undefined does not."""
+    """Whether a comparison holds up to its tolerance; False where a number is undefined."""
     if isnan(value) or isnan(target):
         return False
-    rounding = 1e-12 * max(1.0, abs(target))  # what differs in the last digit is equal
+    rounding = 1e-12 * max(1.0, abs(target))  # numbers that differ in the last digit only are equal
     slack = tolerance + rounding
     match op:
         case "==":

@@ -10,9 +10,10 @@ import typer
 
 from cuts import datasets
 from cuts.assess import render_quality
+from cuts.assess.evaluate import evaluate as evaluate_tables
 from cuts.assess.features import Features
 from cuts.assess.grid import Bins
-from cuts.assess.request import PARTS, Part, unknown_column
+from cuts.assess.request import PARTS, EvaluateOptions, Part, unknown_column
 from cuts.cli.options import (
     DelimiterOption,
     DropOption,
@@ -28,7 +29,7 @@ from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
-from cuts.flow import inputs, judge
+from cuts.flow import inputs
 from cuts.text.diagnostic import CutsError
 
 app = typer.Typer()
@@ -111,20 +112,9 @@ def evaluate(
     generated, real, held_out = (
         inputs.open_table(table, CsvOptions(delimiter, quote, encoding)) for table in (synthetic, train, test)
     )
-    quality = judge.evaluate(
-        generated,
-        real,
-        held_out,
-        _schema(schema, train, real, target, drop or [], id_ or []),
-        target=target,
-        protected=protected or None,
-        desired=desired,
-        parts=chosen,
-        features=features,
-        bins=bins,
-        seed=seed,
-        say=(lambda _: None) if quiet else say,
-    )
+    options = EvaluateOptions(target, protected or None, desired, chosen, features, bins, seed)
+    known = _schema(schema, train, real, target, drop or [], id_ or [])
+    quality = evaluate_tables(generated, real, held_out, known, options, say=(lambda _: None) if quiet else say)
     if format == "json":
         print_json(render_quality.as_data(quality))
     else:

@@ -99,6 +99,17 @@ def matches(name: str, candidates: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(candidate for candidate in candidates if _fold(candidate) == folded)
 
 
+def desired_outcome(schema: Schema, target: str, named: str | None = None) -> str:
+    """The outcome of a category column that fairness is about: the one named, else the last category as in the paper.
+
+    >>> desired_outcome(Schema("people", (Category("paid", ("no", "yes")),)), "paid")
+    'yes'
+    """
+    column = schema[target]
+    assert isinstance(column, Category), target
+    return column.categories[-1] if named is None else named
+
+
 def as_data(schema: Schema) -> dict[str, Any]:
     """The schema as JSON values, in the order people read it."""
     data: dict[str, Any] = {"name": schema.name, "provenance": schema.provenance}
@@ -182,6 +193,7 @@ __all__ = [
     "Schema",
     "Temporal",
     "as_data",
+    "desired_outcome",
     "fingerprint",
     "matches",
 ]

@@ -14,8 +14,8 @@ from math import inf
 
 import numpy as np
 
-from cuts.assess.effects import Predicted, desired_place, signed_gaps, value_of
-from cuts.data.schema import Category, Schema
+from cuts.assess.panel import Predictions, signed_gaps, value_of
+from cuts.data.schema import Category, Schema, desired_outcome
 from cuts.data.table import Floats
 from cuts.effects.control import ControlSettings, Evaluation, Problem, search
 from cuts.effects.shaping import Shaping
@@ -28,6 +28,7 @@ from cuts.model.group_shares import NEAR, GroupShare, share
 from cuts.model.store import Model
 from cuts.plan import Command
 from cuts.progress import Say
+from cuts.vocab.names import measures
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class _Loop:
             accuracies.append([prediction.accuracy for prediction in predictions])
         return Evaluation(setting, np.mean(gaps, axis=0), np.mean(measures, axis=0), np.mean(accuracies, axis=0))
 
-    def _signed(self, predictions: Sequence[Predicted]) -> list[float]:
+    def _signed(self, predictions: Sequence[Predictions]) -> list[float]:
         """The signed gaps of all groups, one after the other."""
         return [
             value
@@ -167,8 +168,7 @@ class _Loop:
 
     def _aims(self, first: Evaluation) -> Floats:
         """The signed gaps to steer to: none, or well inside of a bound."""
-        per_group = len(first.gaps) // len(self.gaps)
-        owners = [gap.owner for gap in self.gaps for _ in range(per_group)]
+        owners = [gap.owner for gap in self.gaps for _ in range(_rates(self.commands[gap.owner]))]
         settings = self.settings
         aims = []
         for owner, gap in zip(owners, first.gaps.tolist(), strict=True):
@@ -206,18 +206,19 @@ def _group_shares(
     for owner, command in enumerate(commands):
         target = schema[command.measure.target]
         assert isinstance(target, Category)
-        desired = target.categories[desired_place(command.measure, schema)]
+        desired = desired_outcome(schema, target.name, command.measure.desired)
         overall = GroupShare(command.origin.line, target.name, desired, 0.0)
         own = [replace(overall, column=gap.column, group=gap.group) for gap in gaps if gap.owner == owner]
-        shares += [*own, *([overall] if own and _compares_two_rates(command) else [])]
+        shares += [*own, *([overall] if own and _rates(command) > 1 else [])]
     once = {(s.target, s.desired, s.column, s.group): s for s in shares}.values()
     return [
         replace(s, value=stats.known(share(s), model.mixture), near=_resolution(s, model, stats, schema)) for s in once
     ]
 
 
-def _compares_two_rates(command: Command) -> bool:
-    return command.measure.name == "EQUALIZED_ODDS"
+def _rates(command: Command) -> int:
+    """How many rates a command's measure compares: as many signed gaps there are per group."""
+    return len(measures()[command.measure.name].rates)
 
 
 def _resolution(moved: GroupShare, model: Model, stats: Statistics, schema: Schema) -> float:

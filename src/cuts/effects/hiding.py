@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import torch
 
-from cuts.assess.effects import measure_effect, value_of
 from cuts.assess.learners import Classifier, missing_libraries
+from cuts.assess.panel import evaluate_panel, value_of
 from cuts.effects.shaping import Shaping
 from cuts.effects.trials import Track, by_ridge, draw_table, with_curves
 from cuts.lang.spec import ModelAim, ModelGoal
@@ -75,7 +75,7 @@ def _measured(model: Model, command: Command, track: Track) -> float:
     if missing_libraries():
         return value_of(measure, by_ridge(model.mixture, measure, track), schema)
     table = draw_table(model, track, 0)
-    return measure_effect(measure, table, track.bench, CLASSIFIERS_TRIED).counted.value
+    return evaluate_panel(measure, table, track.bench, CLASSIFIERS_TRIED).deciding.value
 
 
 def _strongest(is_affordable: Callable[[float], bool]) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cuts.assess.effects import Bench
 from cuts.assess.features import MAX_ROWS
+from cuts.assess.panel import ReferenceRows
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codec, Codes
@@ -66,7 +66,7 @@ class Shaping:
     def track(self) -> Track:
         """Where classifiers are tried."""
         learned = self.learned
-        reference = Bench(learned.sample, learned.codec.schema)
+        reference = ReferenceRows(learned.sample, learned.codec.schema)
         return Track(reference, learned.codes, min(self.rows, MAX_ROWS), learned.seed)
 
     def met(self, model: Model, commands: tuple[Bound, ...], way: Way) -> Shaping:

@@ -190,7 +190,7 @@ def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, di
 
     Group shares come last: if the commands leave too few classes for them, they are trained for instead.
     """
-    stats = ground.stats
+    mix, stats = ground.mix, ground.stats
     order = sorted((number for number, pursuit in pursuits.items() if pursuit.is_closed), key=lambda n: n == SHARES)
     targets = {
         number: list(

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cuts.assess.effects import desired_place
+from cuts.assess.panel import desired_index
 from cuts.data.codec import Codes
 from cuts.effects.shaping import Shaping
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
@@ -66,7 +66,7 @@ def train(shaping: Shaping) -> Shaping:
     sizes = {bins.column.name: bins.size for bins in model.codec.columns}
     terms = []
     for command in commands:
-        desired = desired_place(command.measure, model.codec.schema)
+        desired = desired_index(command.measure, model.codec.schema)
         rows = find_reference(learned.codes, command.measure, sizes, desired)
         way: Surrogate = "unrolled" if command.method == "unrolled" else "ridge"
         terms.append(effect_term(command, rows, way, seed=learned.seed))

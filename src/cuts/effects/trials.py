@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cuts.assess.downstream import has_target
-from cuts.assess.effects import Bench, Predicted
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
+from cuts.assess.panel import Predictions, ReferenceRows
 from cuts.data.codec import Codes
 from cuts.data.table import Table
 from cuts.lang.spec import MeasureOf
@@ -26,7 +26,7 @@ SEED_OFFSET = 1_000  # so that classifiers are not tried on the very rows that w
 class Track:
     """Where classifiers are tried: real rows, the same as codes, and how many rows are drawn for them."""
 
-    bench: Bench
+    bench: ReferenceRows
     codes: Codes
     drawn: int
     seed: int
@@ -37,7 +37,7 @@ class Track:
         return self.bench.schema.label
 
 
-def predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predicted:
+def predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predictions:
     """What the classifier that decides predicts for the reference rows; without its library, the one in closed form."""
     if missing_libraries():
         return by_ridge(model.mixture, measure, track)
@@ -49,13 +49,13 @@ def draw_table(model: Model, track: Track, repeat: int) -> Table:
     return sample_table(model, track.drawn, seed=track.seed + SEED_OFFSET + repeat)
 
 
-def by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predicted:
+def by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predictions:
     """What the classifier in closed form predicts for the reference rows."""
     classifier = fit_ridge(mix, measure.target, measure.features)
-    known = np.flatnonzero(has_target(track.bench.reference, measure.target))
+    known = np.flatnonzero(has_target(track.bench.sample, measure.target))
     codes = {name: code[known] for name, code in track.codes.items()}
     predicted = classifier.scores(codes).argmax(1).numpy()
-    return Predicted(predicted, codes[measure.target], track.bench.reference.take(known))
+    return Predictions(predicted, codes[measure.target], track.bench.sample.take(known))
 
 
 def with_curves(model: Model, curves: Sequence[TradeOff]) -> Model:

@@ -15,8 +15,8 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from cuts.assess.effects import Bench, value_of
 from cuts.assess.learners import CLASSIFIERS, missing_libraries
+from cuts.assess.panel import ReferenceRows, value_of
 from cuts.config import Config
 from cuts.effects import shape
 from cuts.effects.fairness import SteeringSettings, repeats
@@ -203,7 +203,7 @@ class _Search:
         values = [shaping.stats.known(share(moved), start.mixture) for moved in chosen]
         held_out = self.rows.folds[index].rows
         assert held_out is not None
-        bench = Bench(held_out, outside.codec.schema)
+        bench = ReferenceRows(held_out, outside.codec.schema)
         if not chosen:  # the free model does what is asked for
             return [self._try_model(start, bench, drawn)] * len(self.fractions)
         trials = []
@@ -213,7 +213,7 @@ class _Search:
             trials.append(self._try_model(model, bench, drawn))
         return trials
 
-    def _try_model(self, model: Model, bench: Bench, drawn: int) -> _Trial:
+    def _try_model(self, model: Model, bench: ReferenceRows, drawn: int) -> _Trial:
         """The classifier that decides, trained on tables drawn from a model: small ones are drawn several times."""
         gaps, accuracies = [], []
         for repeat in range(repeats(drawn, SteeringSettings())):

@@ -10,7 +10,7 @@ from cuts.assess.evaluate import evaluate as evaluate_tables
 from cuts.assess.features import Features
 from cuts.assess.grid import Bins
 from cuts.assess.learners import CLASSIFIERS, Classifier
-from cuts.assess.request import Part
+from cuts.assess.request import EvaluateOptions, Part
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.data.exchange.sources import from_frame
@@ -67,7 +67,7 @@ def evaluate(
     """How good a synthetic table is, measured against its train rows and test rows nobody trained on.
 
     Tables or frames; the schema is inferred from the train rows unless given. The options are those of
-    `assess.evaluate.evaluate`. What it says is computed from real rows and is not private.
+    `assess.request.EvaluateOptions`. The result is computed from real rows and is not private.
     """
     real = from_frame(train)
     return evaluate_tables(
@@ -75,12 +75,6 @@ def evaluate(
         real,
         from_frame(test),
         infer_for_target(real, "train", target) if schema is None else schema,
-        target=target,
-        protected=protected,
-        desired=desired,
-        parts=parts,
-        features=features,
-        bins=bins,
-        seed=seed,
+        EvaluateOptions(target, protected, desired, parts, features, bins, seed),
         say=say,
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from types import MappingProxyType
 
 from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.registry import MEASURES, STATISTICS, Measure, Statistic
@@ -22,10 +24,15 @@ def statistics() -> dict[str, Statistic]:
 
 
 @cache
-def measures() -> dict[str, Measure]:
+def measures() -> Mapping[str, Measure]:
     """All measures by name."""
     _load()
-    return MEASURES
+    return MappingProxyType(MEASURES)
+
+
+def fairness_measures() -> tuple[Measure, ...]:
+    """The measures of FAIRNESS commands, those of this package first."""
+    return tuple(measure for measure in measures().values() if measure.kind == "FAIRNESS")
 
 
 def canonical(name: str) -> str:

@@ -51,10 +51,23 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """How often an event happens among some rows: the conditional probability P(event | among).
+
+    `event` and `among` are functions of `(chosen, deserving)`: whether the desired outcome is predicted for a row, and
+    whether it is the true one, each 0, 1 or a probability between. They return a number between 0 and 1 per row.
+    """
+
+    event: Callable[[Array, Array], Array]
+    among: Callable[[Array, Array], Array]
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """A number of a classifier trained on the table; `kind` is the command kind it belongs to.
 
-    `formula(chosen, deserving, members)` of FAIRNESS, `formula(chances, truth)` of UTILITY: see `vocab/measures`.
+    `formula(probabilities, truth)` of UTILITY: see `vocab/measures`. A FAIRNESS measure is declared by the `rates` it
+    compares between groups (`vocab/rates.py`), from which `formula(chosen, deserving, members)` follows.
     """
 
     name: str
@@ -65,6 +78,8 @@ class Measure:
     range: Interval
     meaning: str
     formula: Callable[..., Array]
+    heading: str  # of its column in a table
+    rates: tuple[Rate, ...] = ()
 
 
 STATISTICS: dict[str, Statistic] = {}
@@ -95,9 +110,9 @@ def statistic(
 
 
 def add_measure(measure: Measure) -> None:
-    """Add a measure."""
+    """Add a measure under its name; a name that is taken is a ValueError."""
     if measure.name in MEASURES:
-        raise ValueError(f"measure {measure.name} is taken: {MEASURES[measure.name].meaning}")
+        raise ValueError(f"there already is a measure {measure.name}: {MEASURES[measure.name].meaning}")
     MEASURES[measure.name] = measure
 
 

@@ -1,4 +1,4 @@
-"""Classifiers trained on a table and tried on real rows: which of them counts, and what a verdict says of it."""
+"""Classifiers trained on a table and evaluated on real rows: which of them decides, and what a verdict reports."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from fairlearn.metrics import demographic_parity_difference, equal_opportunity_d
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss
 
 from cuts.assess import verify as verifying
-from cuts.assess.effects import (
-    Bench,
-    Effect,
-    Predicted,
-    desired_place,
-    measure_effect,
+from cuts.assess.learners import CLASSIFIERS, missing_extra
+from cuts.assess.panel import (
+    PanelResult,
+    Predictions,
+    ReferenceRows,
+    desired_index,
+    evaluate_panel,
     signed_gaps,
     value_of,
 )
-from cuts.assess.learners import CLASSIFIERS, missing_extra
 from cuts.assess.render import as_data, as_text
 from cuts.assess.verify import Verdict, holds, verify
 from cuts.data.columns import Category, Real
@@ -84,13 +84,13 @@ def gap(name: str, protected: str = "sex", more: str = "") -> MeasureOf:
 
 
 @cache
-def bench() -> Bench:
-    return Bench(people(600, 2), SCHEMA)
+def reference() -> ReferenceRows:
+    return ReferenceRows(people(600, 2), SCHEMA)
 
 
 @cache
-def effect(of: MeasureOf) -> Effect:
-    return measure_effect(of, people(), bench())
+def panel_of(of: MeasureOf) -> PanelResult:
+    return evaluate_panel(of, people(), reference())
 
 
 def verdicts(commands: str, table: Table, real: Table | None) -> tuple[Verdict, ...]:
@@ -109,7 +109,7 @@ def words(table: Table, column: str) -> list[str]:
 @pytest.mark.parametrize("protected", ["sex", "team"])
 def test_a_gap_is_that_of_fairlearn_on_the_learners_predictions(name: str, protected: str) -> None:
     of = gap(name, protected)
-    found = bench().predict("xgboost", people(), of)
+    found = reference().predict("xgboost", people(), of)
     oracle = dict(
         zip(
             GAPS,
@@ -119,18 +119,18 @@ def test_a_gap_is_that_of_fairlearn_on_the_learners_predictions(name: str, prote
     )[name]
     expected = oracle(found.truth, found.predicted, sensitive_features=words(people(600, 2), protected))
     assert value_of(of, found, SCHEMA) == pytest.approx(expected, abs=1e-12)
-    assert effect(of).panel[0].value == value_of(of, found, SCHEMA)
+    assert panel_of(of).learners[0].value == value_of(of, found, SCHEMA)
 
 
 def test_how_well_a_column_is_predicted_is_what_scikit_learn_says() -> None:
     of = measure("DOWNSTREAM_ACCURACY(target=job)")
-    found = bench().predict("logistic regression", people(), of)
-    assert found.chances is not None
+    found = reference().predict("logistic regression", people(), of)
+    assert found.probabilities is not None
     for name, expected in {
         "DOWNSTREAM_ACCURACY": accuracy_score(found.truth, found.predicted),
         "DOWNSTREAM_BALANCED_ACCURACY": balanced_accuracy_score(found.truth, found.predicted),
         "DOWNSTREAM_CROSS_ENTROPY": log_loss(
-            found.truth, found.chances / found.chances.sum(1)[:, None], labels=[0, 1, 2]
+            found.truth, found.probabilities / found.probabilities.sum(1)[:, None], labels=[0, 1, 2]
         ),
     }.items():
         assert value_of(measure(f"{name}(target=job)"), found, SCHEMA) == pytest.approx(expected, rel=1e-6)
@@ -139,14 +139,14 @@ def test_how_well_a_column_is_predicted_is_what_scikit_learn_says() -> None:
 
 def test_features_are_those_the_measure_names() -> None:
     """From the team alone only one answer a team can be given, whatever the scores are."""
-    found = bench().predict("xgboost", people(), measure("DOWNSTREAM_ACCURACY(target=paid, features=[team])"))
+    found = reference().predict("xgboost", people(), measure("DOWNSTREAM_ACCURACY(target=paid, features=[team])"))
     teams = np.array(words(people(600, 2), "team"))
     assert all(len(set(found.predicted[teams == team])) == 1 for team in "abc")
 
 
-def test_of_several_protected_columns_the_largest_gap_counts() -> None:
+def test_of_several_protected_columns_the_largest_gap_is_the_value() -> None:
     both, sex, team = (gap("DEMOGRAPHIC_PARITY", columns) for columns in ("[team, sex]", "sex", "team"))
-    found = bench().predict("xgboost", people(), both)
+    found = reference().predict("xgboost", people(), both)
     single = [value_of(each, found, SCHEMA) for each in (sex, team)]
     assert value_of(both, found, SCHEMA) == max(single) > min(single)
 
@@ -155,20 +155,20 @@ def test_missing_values_of_a_protected_column_are_a_group() -> None:
     sexes = words(people(600, 2), "sex")
     real = changed(people(600, 2), "sex", [None if i % 3 == 0 else sex for i, sex in enumerate(sexes)])
     of = gap("DEMOGRAPHIC_PARITY")
-    found = Bench(real, SCHEMA).predict("xgboost", people(), of)
+    found = ReferenceRows(real, SCHEMA).predict("xgboost", people(), of)
     names = [str(sex) for sex in real.column("sex").to_pylist()]
     expected = demographic_parity_difference(found.truth, found.predicted, sensitive_features=names)
     assert value_of(of, found, SCHEMA) == pytest.approx(expected, abs=1e-12)
 
 
-# --- which learner counts
+# --- which learner decides
 
 
 @pytest.mark.parametrize("name", GAPS)
-def test_of_gaps_the_first_learner_counts(name: str) -> None:
-    found = effect(gap(name))
-    assert [tried.learner for tried in found.panel] == list(CLASSIFIERS)
-    assert found.counted is found.panel[0]
+def test_for_fairness_the_first_learner_decides(name: str) -> None:
+    found = panel_of(gap(name))
+    assert [result.learner for result in found.learners] == list(CLASSIFIERS)
+    assert found.deciding is found.learners[0]
     assert found.rows == 600
 
 
@@ -176,17 +176,17 @@ def test_of_gaps_the_first_learner_counts(name: str) -> None:
     ("name", "strongest"),
     [("DOWNSTREAM_ACCURACY", max), ("DOWNSTREAM_BALANCED_ACCURACY", max), ("DOWNSTREAM_CROSS_ENTROPY", min)],
 )
-def test_of_utility_the_strongest_learner_counts(name: str, strongest: type) -> None:
+def test_for_utility_the_strongest_learner_decides(name: str, strongest: type) -> None:
     for target in ("paid", "sex"):
-        found = effect(measure(f"{name}(target={target})"))
-        assert found.counted.value == strongest(tried.value for tried in found.panel)
-        assert len({tried.value for tried in found.panel}) > 1
+        found = panel_of(measure(f"{name}(target={target})"))
+        assert found.deciding.value == strongest(result.value for result in found.learners)
+        assert len({result.value for result in found.learners}) > 1
 
 
 def test_a_panel_may_be_smaller() -> None:
-    found = measure_effect(gap("DEMOGRAPHIC_PARITY"), people(), bench(), ("logistic regression",))
-    assert [tried.learner for tried in found.panel] == ["logistic regression"]
-    assert found.counted == effect(gap("DEMOGRAPHIC_PARITY")).panel[2]
+    found = evaluate_panel(gap("DEMOGRAPHIC_PARITY"), people(), reference(), ("logistic regression",))
+    assert [result.learner for result in found.learners] == ["logistic regression"]
+    assert found.deciding == panel_of(gap("DEMOGRAPHIC_PARITY")).learners[2]
 
 
 @pytest.mark.parametrize(
@@ -194,17 +194,17 @@ def test_a_panel_may_be_smaller() -> None:
     [*(f"{name}(protected=sex, target=paid)" for name in GAPS), "DOWNSTREAM_ACCURACY(target=sex)"],
 )
 def test_the_interval_contains_the_value(text: str) -> None:
-    for tried in effect(measure(text)).panel:
-        low, high = tried.interval
-        assert 0.0 <= low <= tried.value <= high <= 1.0
+    for result in panel_of(measure(text)).learners:
+        low, high = result.interval
+        assert 0.0 <= low <= result.value <= high <= 1.0
         assert high - low < 0.35
-        assert 0.0 <= tried.accuracy <= 1.0
+        assert 0.0 <= result.accuracy <= 1.0
 
 
 def test_the_same_tables_give_the_same_effect() -> None:
     of = gap("DEMOGRAPHIC_PARITY")
-    again = measure_effect(of, people(), Bench(people(600, 2), SCHEMA), FIRST)
-    assert again.counted == effect(of).counted
+    again = evaluate_panel(of, people(), ReferenceRows(people(600, 2), SCHEMA), FIRST)
+    assert again.deciding == panel_of(of).deciding
 
 
 # --- desired outcomes and missing targets
@@ -214,13 +214,13 @@ def test_the_desired_outcome_is_the_last_category_unless_named() -> None:
     default, last, other = (
         gap("EQUALITY_OF_OPPORTUNITY", more=more) for more in ("", ", desired_outcome=yes", ", desired_outcome=no")
     )
-    assert [desired_place(each, SCHEMA) for each in (default, last, other)] == [1, 1, 0]
-    found = bench().predict("xgboost", people(), default)
+    assert [desired_index(each, SCHEMA) for each in (default, last, other)] == [1, 1, 0]
+    found = reference().predict("xgboost", people(), default)
     assert value_of(default, found, SCHEMA) == value_of(last, found, SCHEMA) != value_of(other, found, SCHEMA)
 
 
 def test_rows_without_the_target_are_left_out() -> None:
-    """On both sides: the learner does not see them, and it is not tried on them."""
+    """On both sides: the learner is neither trained nor evaluated on them."""
     of = gap("EQUALIZED_ODDS")
 
     def with_gaps(table: Table) -> tuple[Table, Table]:
@@ -230,9 +230,9 @@ def test_rows_without_the_target_are_left_out() -> None:
         return changed(table, "paid", holes), kept
 
     (table, fewer), (real, less) = with_gaps(people()), with_gaps(people(600, 2))
-    found = measure_effect(of, table, Bench(real, SCHEMA), FIRST)
+    found = evaluate_panel(of, table, ReferenceRows(real, SCHEMA), FIRST)
     assert found.rows == 480
-    assert found == measure_effect(of, fewer, Bench(less, SCHEMA), FIRST)
+    assert found == evaluate_panel(of, fewer, ReferenceRows(less, SCHEMA), FIRST)
 
 
 # --- signed gaps
@@ -241,7 +241,7 @@ def test_rows_without_the_target_are_left_out() -> None:
 @pytest.mark.parametrize("name", GAPS)
 def test_the_signed_gap_of_one_of_two_groups_is_the_gap_but_for_its_sign(name: str) -> None:
     of = gap(name)
-    found = bench().predict("xgboost", people(), of)
+    found = reference().predict("xgboost", people(), of)
     of_f, of_m = (signed_gaps(of, found, SCHEMA, "sex", group) for group in ("f", "m"))
     assert max(map(abs, of_f)) == pytest.approx(value_of(of, found, SCHEMA), abs=1e-12)
     assert of_f == pytest.approx([-each for each in of_m])
@@ -251,7 +251,7 @@ def test_the_signed_gap_of_one_of_two_groups_is_the_gap_but_for_its_sign(name: s
 
 def test_the_signed_gap_of_one_of_several_groups_is_with_all_others() -> None:
     of = gap("DEMOGRAPHIC_PARITY", "team")
-    found = bench().predict("xgboost", people(), of)
+    found = reference().predict("xgboost", people(), of)
     teams, chosen = np.array(words(people(600, 2), "team")), found.predicted == 1
     for team in "abc":
         expected = chosen[teams == team].mean() - chosen[teams != team].mean()
@@ -263,7 +263,7 @@ def test_a_group_without_rows_of_a_kind_has_no_signed_gap() -> None:
     sexes, labels = words(people(600, 2), "sex"), words(people(600, 2), "paid")
     real = changed(people(600, 2), "paid", ["no" if s == "f" else p for s, p in zip(sexes, labels, strict=True)])
     of = gap("EQUALIZED_ODDS")
-    found = Bench(real, SCHEMA).predict("xgboost", people(), of)
+    found = ReferenceRows(real, SCHEMA).predict("xgboost", people(), of)
     ones, noughts = signed_gaps(of, found, SCHEMA, "sex", "f")
     assert ones == 0.0
     assert noughts != 0.0
@@ -273,9 +273,11 @@ def test_a_group_without_rows_of_a_kind_has_no_signed_gap() -> None:
 
 
 def test_a_single_group_has_no_gap() -> None:
-    found = measure_effect(gap("DEMOGRAPHIC_PARITY"), people(), Bench(only(people(600, 2), "sex", "f"), SCHEMA), FIRST)
-    assert isnan(found.counted.value)
-    assert all(map(isnan, found.counted.interval))
+    found = evaluate_panel(
+        gap("DEMOGRAPHIC_PARITY"), people(), ReferenceRows(only(people(600, 2), "sex", "f"), SCHEMA), FIRST
+    )
+    assert isnan(found.deciding.value)
+    assert all(map(isnan, found.deciding.interval))
     (verdict,) = verdicts(
         "ENFORCE: DEMOGRAPHIC_PARITY(protected=sex, target=paid) <= 0.5;", people(), only(people(600, 2), "sex", "f")
     )
@@ -286,7 +288,7 @@ def test_a_single_group_has_no_gap() -> None:
 def test_a_column_whose_gap_is_undefined_leaves_the_others() -> None:
     real = only(people(600, 2), "team", "a")
     both, sex = (gap("DEMOGRAPHIC_PARITY", columns) for columns in ("[team, sex]", "sex"))
-    found = Bench(real, SCHEMA).predict("xgboost", people(), both)
+    found = ReferenceRows(real, SCHEMA).predict("xgboost", people(), both)
     assert value_of(both, found, SCHEMA) == value_of(sex, found, SCHEMA) > 0
 
 
@@ -297,8 +299,8 @@ def test_a_table_with_one_label_teaches_that() -> None:
         "DOWNSTREAM_BALANCED_ACCURACY(target=paid)": 0.5,
         "DOWNSTREAM_ACCURACY(target=paid)": words(people(600, 2), "paid").count("yes") / 600,
     }.items():
-        found = measure_effect(measure(text), table, bench())
-        assert [tried.value for tried in found.panel] == pytest.approx([expected] * 3)
+        found = evaluate_panel(measure(text), table, reference())
+        assert [result.value for result in found.learners] == pytest.approx([expected] * 3)
 
 
 @pytest.mark.parametrize("where", ["table", "real"])
@@ -308,11 +310,11 @@ def test_without_any_target_nothing_is_known(where: str) -> None:
         table = changed(table, "paid", [None] * table.rows)
     else:
         real = changed(real, "paid", [None] * real.rows)
-    found = measure_effect(gap("DEMOGRAPHIC_PARITY"), table, Bench(real, SCHEMA), FIRST)
-    assert isnan(found.counted.value)
+    found = evaluate_panel(gap("DEMOGRAPHIC_PARITY"), table, ReferenceRows(real, SCHEMA), FIRST)
+    assert isnan(found.deciding.value)
     (verdict,) = verdicts("ENFORCE: DEMOGRAPHIC_PARITY(protected=sex, target=paid) <= 0.5;", table, real)
     assert verdict.holds is False
-    assert as_data([verdict])[0]["effect"]["counted"]["value"] is None
+    assert as_data([verdict])[0]["panel"]["deciding"]["value"] is None
 
 
 # --- verdicts
@@ -321,8 +323,8 @@ def test_without_any_target_nothing_is_known(where: str) -> None:
 BOUND = "DEMOGRAPHIC_PARITY(protected=sex, target=paid)"
 
 
-def test_a_bound_holds_or_fails_by_the_learner_that_counts() -> None:
-    value = effect(gap("DEMOGRAPHIC_PARITY")).counted.value
+def test_a_bound_holds_or_fails_by_the_learner_that_decides() -> None:
+    value = panel_of(gap("DEMOGRAPHIC_PARITY")).deciding.value
     above, below = value + 0.001, value - 0.001
     commands = " ".join(
         f"ENFORCE: {BOUND} {bound};"
@@ -330,25 +332,25 @@ def test_a_bound_holds_or_fails_by_the_learner_that_counts() -> None:
     )
     found = verdicts(commands, people(), people(600, 2))
     assert [verdict.holds for verdict in found] == [True, False, True, True, False, True]
-    assert all(verdict.effect is not None and verdict.effect.counted.value == value for verdict in found)
+    assert all(verdict.panel is not None and verdict.panel.deciding.value == value for verdict in found)
     assert not holds(found)
 
 
-def test_aims_are_told_but_never_fail() -> None:
+def test_aims_are_reported_but_never_fail() -> None:
     found = verdicts(f"MINIMIZE: {BOUND}; MAXIMIZE: DOWNSTREAM_ACCURACY(target=paid);", people(), people(600, 2))
     assert [verdict.holds for verdict in found] == [None, None]
     assert [verdict.note for verdict in found] == ["minimized: no target to meet", "maximized: no target to meet"]
-    assert all(verdict.effect is not None for verdict in found)
+    assert all(verdict.panel is not None for verdict in found)
     assert holds(found)
 
 
 def test_without_real_rows_nothing_is_decided() -> None:
     found = verdicts(f"ENFORCE: {BOUND} <= 0; MINIMIZE: {BOUND}; ENFORCE: score <= 5;", people(), None)
-    assert [(verdict.holds, verdict.effect) for verdict in found] == [(None, None), (None, None), (True, None)]
+    assert [(verdict.holds, verdict.panel) for verdict in found] == [(None, None), (None, None), (True, None)]
     assert [verdict.note for verdict in found[:2]] == [
-        "needs classifiers trained on the table and tried on real rows"
+        "needs classifiers trained on the table and evaluated on real rows (`--real`)"
     ] * 2
-    assert "2 not decided by a table" in as_text(found)
+    assert "2 cannot be checked from the table alone" in as_text(found)
     assert "learner trained on the table" not in as_text(found)
     assert holds(found)
 
@@ -356,11 +358,11 @@ def test_without_real_rows_nothing_is_decided() -> None:
 def test_without_the_libraries_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifying, "missing_libraries", lambda: [missing_extra(["xgboost"])])
     found = verdicts(f"ENFORCE: {BOUND} <= 0;", people(), people(600, 2))
-    assert [(verdict.holds, verdict.effect) for verdict in found] == [(None, None)]
+    assert [(verdict.holds, verdict.panel) for verdict in found] == [(None, None)]
     assert "needs classifiers" in found[0].note
 
 
-def test_a_private_programs_real_rows_are_not_tried_on() -> None:
+def test_classifiers_are_not_evaluated_on_the_real_rows_of_a_private_program() -> None:
     private = f"ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1, DELTA=1e-9; ENFORCE: {BOUND} <= 0;"
     with pytest.raises(ValueError, match="never shown"):
         verdicts(private, people(), people(600, 2))
@@ -379,34 +381,35 @@ def test_the_text_shows_every_learner_and_promises_nothing() -> None:
     lines = text.splitlines()
     (head,) = [i for i, line in enumerate(lines) if line.startswith("line  learner trained on the table")]
     rows = lines[head + 1 : head + 7]
-    for row, tried in zip(rows, [t for v in found if v.effect for t in v.effect.panel], strict=True):
-        assert tried.learner in row
-        assert f"{100 * tried.accuracy:.2f} %" in row
+    for row, result in zip(rows, [t for v in found if v.panel for t in v.panel.learners], strict=True):
+        assert result.learner in row
+        assert f"{100 * result.accuracy:.2f} %" in row
     assert [row.split()[0] for row in rows] == ["2", "2", "2", "3", "3", "3"]
-    counts = [row.endswith("counts") for row in rows]
-    assert counts[:3] == [True, False, False]
-    assert sum(counts) == 2
+    decides = [row.endswith("decides") for row in rows]
+    assert decides[:3] == [True, False, False]
+    assert sum(decides) == 2
+    assert "95 % bootstrap interval" in lines[head]
     assert "with xgboost" in text
     assert "guaranteed" not in text
-    assert "1 hold, 0 fail, 1 not decided by a table" in text
+    assert "1 hold, 0 fail, 1 cannot be checked from the table alone" in text
 
 
 def test_the_json_has_the_panel() -> None:
     data = json.loads(json.dumps(as_data(verdicts(f"ENFORCE: {BOUND} <= 0.9;", people(), people(600, 2)))))
     (verdict,) = data
     assert (verdict["holds"], verdict["level"], verdict["note"]) == (True, "MODEL", "")
-    (tried,) = verdict["effect"]["panel"]
-    assert tried == verdict["effect"]["counted"]
-    assert set(tried) == {"learner", "value", "interval", "accuracy"}
-    assert verdict["effect"]["rows"] == 600
+    (result,) = verdict["panel"]["learners"]
+    assert result == verdict["panel"]["deciding"]
+    assert set(result) == {"learner", "value", "interval", "accuracy"}
+    assert verdict["panel"]["rows"] == 600
     assert data == json.loads(json.dumps(data, allow_nan=False))
 
 
-def test_predictions_without_chances_are_measured_too() -> None:
-    """The classifier in closed form tells none; a loss is then that of certain predictions."""
+def test_predictions_without_probabilities_are_measured_too() -> None:
+    """The classifier in closed form gives none; a loss is then that of certain predictions."""
     of = measure("DOWNSTREAM_CROSS_ENTROPY(target=paid)")
-    found = bench().predict("xgboost", people(), of)
-    bare = Predicted(found.predicted, found.truth, found.rows)
+    found = reference().predict("xgboost", people(), of)
+    bare = Predictions(found.predicted, found.truth, found.rows)
     assert value_of(of, bare, SCHEMA) == pytest.approx((1 - found.accuracy) * -np.log(1e-12))
 
 

@@ -1,0 +1,144 @@
+"""A fairness measure of another package works in every command: one module and one entry point are enough."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).parent.parent
+MODULE = '''"""Predictive parity: those chosen are equally often worth it in all groups."""
+
+from cuts.vocab.rates import add_fairness_measure, chosen, deserving
+from cuts.vocab.registry import Rate
+
+add_fairness_measure(
+    "PREDICTIVE_PARITY",
+    rates=(Rate(event=deserving, among=chosen),),
+    meaning="largest difference between groups in precision",
+    heading="precision",
+)
+'''
+MEASURE = "PREDICTIVE_PARITY(protected=sex, target=paid)"
+PROGRAM = f"""SYNTHESIZE: "people.csv";
+
+    MINIMIZE: {MEASURE};
+
+END;
+"""
+COMMANDS = {
+    "check": "check p.cuts",
+    "fmt": "fmt p.cuts --check",
+    "plan": "plan p.cuts",
+    "run": "run p.cuts -o made.csv --report report.json --preview --config fast.toml -q",
+    "verify": "verify p.cuts made.csv --real real.csv",
+    "evaluate": "evaluate made.csv --train people.csv --test real.csv --target paid --protected sex "
+    "--parts fairness -q",
+    "misspelt": "check misspelt.cuts",
+    "incomplete": "check incomplete.cuts",
+}
+DRIVER = """import json, sys
+from pathlib import Path
+from console import run
+commands = json.loads(sys.argv[1])
+print(json.dumps({name: run(["cuts", *words.split()], Path.cwd()) for name, words in commands.items()}))
+"""
+
+
+def make_plugin(folder: Path, group: str, module_name: str, source: str) -> dict[str, str]:
+    """The environment of a process in which a package of one module is installed, with an entry point in `group`."""
+    (folder / f"{module_name}.py").write_text(source)
+    info = folder / f"{module_name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module_name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{module_name} = {module_name}\n")
+    path = [str(folder), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def people(rows: int, seed: int) -> str:
+    """People whose pay depends on their sex, and for women is harder to predict: precision differs."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], rows)
+    score = np.round(rng.normal(0, 1, rows), 1)
+    noise = rng.logistic(0, np.where(sex == "f", 1.2, 0.3))
+    paid = np.where(1.5 * score + 1.0 * (sex == "m") - 0.5 + noise > 0, "yes", "no")
+    return "score,sex,paid\n" + "".join(f"{s},{g},{p}\n" for s, g, p in zip(score, sex, paid, strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("plugin")
+    (made / "people.csv").write_text(people(300, 1))
+    (made / "real.csv").write_text(people(200, 2))
+    (made / "p.cuts").write_text(PROGRAM)
+    (made / "misspelt.cuts").write_text(PROGRAM.replace("PREDICTIVE_PARITY", "PREDICTIVE_PARTY"))
+    (made / "incomplete.cuts").write_text(PROGRAM.replace("protected=sex, ", ""))
+    (made / "fast.toml").write_text("components = 20\nsmoothing = 0.02\n")
+    return made
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, int]]:
+    """What every command prints, and its exit code, in one process that has the package."""
+    env = make_plugin(tmp_path_factory.mktemp("site"), "cuts.vocabulary", "predictive_parity", MODULE)
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, json.dumps(COMMANDS)], cwd=folder, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return {name: (text, code) for name, (text, code) in json.loads(done.stdout).items()}
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path, outcomes: dict[str, tuple[str, int]]) -> Any:
+    assert outcomes["run"][1] == 0, outcomes["run"][0]
+    return json.loads((folder / "report.json").read_text())
+
+
+@pytest.mark.parametrize("command", ["check", "fmt", "plan", "run", "verify", "evaluate"])
+def test_every_command_knows_the_measure(command: str, outcomes: dict[str, tuple[str, int]]) -> None:
+    text, code = outcomes[command]
+    assert code == 0, text
+    if command in ("plan", "run", "verify"):
+        assert "PREDICTIVE_PARITY" in text
+
+
+def test_the_table_is_steered_by_it(report: Any) -> None:
+    (verdict,) = report["verdicts"]
+    assert verdict["panel"]["deciding"]["learner"] == "xgboost"
+    (trade_off,) = report["fit"]["trade_offs"]
+    before = trade_off["start"]["value"]
+    assert min(trial["value"] for trial in trade_off["trials"] if trial["value"] is not None) < before
+    assert trade_off["chosen"] <= before
+    (control,) = report["fit"]["group_shares"]  # one rate: no control of all rows beside that of the group
+    assert (control["column"], control["target"], control["desired"]) == ("sex", "paid", "yes")
+
+
+def test_verify_reports_every_learner(outcomes: dict[str, tuple[str, int]]) -> None:
+    text, _ = outcomes["verify"]
+    assert all(learner in text for learner in ("xgboost", "random forest", "logistic regression"))
+
+
+def test_evaluate_has_a_column_of_it_after_those_of_the_package(outcomes: dict[str, tuple[str, int]]) -> None:
+    heads = next(line for line in outcomes["evaluate"][0].splitlines() if line.startswith("protected"))
+    assert heads.split()[-4:] == ["parity", "opportunity", "odds", "precision"]
+
+
+def test_mistakes_are_explained_as_for_any_measure(outcomes: dict[str, tuple[str, int]]) -> None:
+    text, code = outcomes["misspelt"]
+    assert (code, "did you mean `PREDICTIVE_PARITY`?" in text) == (1, True)
+    text, code = outcomes["incomplete"]
+    assert (code, "`PREDICTIVE_PARITY(protected=sex, target=paid)`" in text) == (1, True)
+
+
+def test_without_the_package_the_name_is_unknown(folder: Path) -> None:
+    from console import run
+
+    text, code = run(["cuts", "check", "p.cuts"], folder)
+    assert (code, "PREDICTIVE_PARITY" in text) == (1, True)
