@@ -37,7 +37,7 @@ WAYS = {  # one program per way, and what the plan says of its first command
     "ENFORCE: DIST[kind] == {a: 50%, *: proportional}": "tilt",
     "ENFORCE: E[age] == 40 WITH method=penalty": "train",
     "ENFORCE: STATISTICAL: PARAM 0.001: E[age] == 40": "train",
-    "ENFORCE: COR[age, start] == 0 WITHIN 0.05": "train",
+    "ENFORCE: CORR[age, start] == 0 WITHIN 0.05": "train",
     "MINIMIZE: E[age] WITH budget=5%": "tilt",
     "MINIMIZE: STATISTICAL: PARAM 0.0001: E[age]": "train",
     f"MINIMIZE: {PARITY} WITH budget=20%": "steer",
@@ -122,7 +122,7 @@ def test_the_way_printed_is_the_way_taken(command: str, folder: Path, tmp_path: 
 
 def test_commands_together_are_met_as_printed(folder: Path, tmp_path: Path) -> None:
     commands = (
-        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\nENFORCE: COR[age, start] == 0;\n"
+        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0;\n"
         f"MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=kind);\nMINIMIZE: {PARITY} WITH budget=20%;"
     )
     printed = printed_ways(folder, f"SYNTHESIZE: people;\n{commands}\nEND;")

@@ -193,9 +193,7 @@ def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, di
     mix, stats = ground.mix, ground.stats
     order = sorted((number for number, pursuit in pursuits.items() if pursuit.is_closed), key=lambda n: n == SHARES)
     targets = {
-        number: list(
-            nearest_targets(pursuits[number].targets, lambda t: violation(t, stats.known(t.value, ground.mix)))
-        )
+        number: list(nearest_targets(pursuits[number].targets, lambda t: violation(t, stats.known(t.value, mix))))
         for number in order
     }
     groups = [[stat for target in some for stat in statistics_of(target.value)] for some in targets.values()]
