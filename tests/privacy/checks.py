@@ -37,7 +37,7 @@ RARELY = 1e-7
 CELLS = 1_000
 CANARY = len(LEVELS) - 1  # a level nobody else has
 ROOT2 = math.nextafter(math.sqrt(2.0), 2.0)
-VARIANTS = ({}, {"rows_each": 3}, {"relation": "replace"}, {"rows_each": 3, "relation": "replace"})
+VARIANTS = ({}, {"max_rows_per_person": 3}, {"relation": "replace"}, {"max_rows_per_person": 3, "relation": "replace"})
 
 
 # --- T1: the noise
@@ -159,23 +159,23 @@ def _scores(counts: Marginals, candidates: Sequence[Candidate]) -> list[int]:
 
 
 def neighbours(
-    rng: np.random.Generator, *, rows_each: int = 1, relation: str = "add/remove"
+    rng: np.random.Generator, *, max_rows_per_person: int = 1, relation: str = "add/remove"
 ) -> tuple[Marginals, Marginals]:
     """Counts of two tables that differ in a unit as much as they can: all its rows fall in one cell."""
     one = other = draw_people(int(rng.integers(1, 60)), int(rng.integers(2**31)))
     was, becomes = rng.permutation(len(LEVELS))[:2].tolist()
-    for _ in range(rows_each):
+    for _ in range(max_rows_per_person):
         one = with_row(one, [was] * 4) if relation == "replace" else one
         other = with_row(other, [becomes] * 4)
     return counts_of(one), counts_of(other)
 
 
-def check_distance(one: IntArray, other: IntArray, *, l1: float, l2: float, most: float) -> None:
+def check_distance(one: IntArray, other: IntArray, *, l1: float, l2: float, linf: float) -> None:
     """Two histograms are near in all three distances."""
     off = (one - other).ravel()
     assert np.abs(off).sum() <= l1, "too far in L1"
     assert int((off**2).sum()) <= l2**2 + 1e-9, "too far in L2"
-    assert np.abs(off).max(initial=0) <= most, "too far in one cell"
+    assert np.abs(off).max(initial=0) <= linf, "too far in one cell"
 
 
 def check_counting(count: Callable[[Codes], Marginals], *, tables: int, seed: int) -> None:
@@ -185,7 +185,7 @@ def check_counting(count: Callable[[Codes], Marginals], *, tables: int, seed: in
         rows = draw_people(int(rng.integers(1, 40)), int(rng.integers(2**31)))
         one, other = count(rows), count(with_row(rows, [int(code) for code in rng.integers(0, len(LEVELS), 4)]))
         for clique in one.tables:
-            check_distance(one.table(clique), other.table(clique), l1=1, l2=1, most=1)
+            check_distance(one.table(clique), other.table(clique), l1=1, l2=1, linf=1)
 
 
 # --- T4: what is charged
@@ -201,7 +201,7 @@ def check_costs(open_: Open, *, seed: int) -> None:
             curator = open_(one, plentiful(**terms))
             curator.measure(fine(clique, one.sizes), 20.0)
             assert curator.ledger.spent >= Fraction(int((off**2).sum()), 800), f"too cheap: {terms}"
-            rows, replaces = terms.get("rows_each", 1), terms.get("relation") == "replace"
+            rows, replaces = terms.get("max_rows_per_person", 1), terms.get("relation") == "replace"
             assert math.isclose(curator.ledger.spent, (2 if replaces else 1) * rows**2 / 800, rel_tol=1e-12)
 
 
@@ -212,7 +212,7 @@ def check_all_paid(transcript: Transcript) -> None:
     replaces = terms.relation == "replace"
     exact = Fraction(0)
     for answer in transcript.answers:
-        moves = Fraction(terms.rows_each)
+        moves = Fraction(terms.max_rows_per_person)
         if isinstance(answer, Choice):  # the weight of what was chosen is the least that the heaviest candidate has
             moves *= (2 if replaces else 1) * GRID * len(answer.clique) * weight_of_a_column(transcript)
             exact += moves**2 / (2 * Fraction(answer.scale) ** 2)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuts.privacy import adaptive
-from cuts.privacy.accountant import KEPT, above, delta_of, dyadic_above, enable, epsilon_of, rho_of
+from cuts.privacy.accountant import RESERVED_SHARE, above, delta_of, dyadic_above, enable, epsilon_of, rho_of
 from cuts.privacy.adaptive import CHEAPEST, DEAREST, SINGLES, gaussian_scale, release
 from cuts.privacy.core import Core
 from cuts.privacy.curator import Candidate
@@ -147,7 +147,7 @@ def test_ten_thousand_adaptive_schedules_stay_within_their_budget_exactly() -> N
         for each in random_events(rng, ledger):
             if rng.random() < 0.2 and ledger.left > 0:  # all that is left, as near as a float comes to it
                 each = event("select", math.sqrt(1 / (2 * float(ledger.left))), 1.0)
-            if ledger.spent + each.cost <= ledger.rho * (1 - KEPT):
+            if ledger.spent + each.cost <= ledger.rho * (1 - RESERVED_SHARE):
                 ledger = ledger.charged(each)
             else:
                 with pytest.raises(CutsError, match="budget"):
@@ -255,7 +255,7 @@ def test_the_ledger_and_opendp_agree_on_what_was_spent(terms: dict[str, object])
     sizes = sizes_of(PEOPLE)
     for clique in workload_of(PEOPLE).candidates[:8]:
         _read(core, str(rng.choice(["measure", "select"])), fine(clique, sizes), float(rng.uniform(1, 50)))
-        theirs = Fraction(core._filter.privacy_loss(core.ledger.terms.rows_each))
+        theirs = Fraction(core._filter.privacy_loss(core.ledger.terms.max_rows_per_person))
         # OpenDP adds floats, rounding up at every step; ours are exact, so they are a few units of rounding apart.
         assert core.ledger.spent <= theirs <= core.ledger.spent * (1 + len(core.ledger.events) * Fraction(1, 2**50))
 
@@ -299,7 +299,7 @@ class Moody:
 
 def shares_of_rounds(transcript: Transcript) -> list[Fraction]:
     """What each round cost, as a share of the budget there was."""
-    events, budget = transcript.ledger.events, transcript.ledger.rho * (1 - KEPT)
+    events, budget = transcript.ledger.events, transcript.ledger.rho * (1 - RESERVED_SHARE)
     first = next(place for place, each in enumerate(transcript.answers) if isinstance(each, Choice))
     return [(events[at].cost + events[at + 1].cost) / budget for at in range(first, len(events), 2)]
 

@@ -147,20 +147,20 @@ def test_a_candidate_tells_what_the_model_expects_and_what_noise_would_add() -> 
             assert each.penalty == round(GRID * PENALTY * NOISE * measured.sigma * each.query.cells)
 
 
-@pytest.mark.parametrize("terms", [{}, {"rows_each": 3}, {"relation": "replace"}])
+@pytest.mark.parametrize("terms", [{}, {"max_rows_per_person": 3}, {"relation": "replace"}])
 def test_a_round_spends_a_tenth_on_choosing(terms: dict[str, object]) -> None:
     transcript, curator = released(**terms)
     for (_, chosen, measured), heard in zip(rounds_of(transcript), curator.heard, strict=True):
         heaviest = max(each.weight for each in heard.candidates)
-        moves = transcript.ledger.terms.rows_each * (2 if terms.get("relation") == "replace" else 1)
+        moves = transcript.ledger.terms.max_rows_per_person * (2 if terms.get("relation") == "replace" else 1)
         choosing = (moves * GRID * heaviest / chosen.scale) ** 2 / 2
-        spread = transcript.ledger.terms.rows_each**2 * (2 if terms.get("relation") == "replace" else 1)
+        spread = transcript.ledger.terms.max_rows_per_person**2 * (2 if terms.get("relation") == "replace" else 1)
         measuring = spread / (2 * measured.sigma**2)
         assert math.isclose(choosing / (choosing + measuring), SELECTION, rel_tol=1e-5)
 
 
 def test_scales_are_those_of_a_cost() -> None:
-    terms = opened(rows_each=2, relation="replace").terms
+    terms = opened(max_rows_per_person=2, relation="replace").terms
     assert math.isclose(gaussian_scale(0.01, terms), 2 * math.sqrt(2) * math.sqrt(1 / 0.02), rel_tol=1e-6)
     assert math.isclose(gumbel_scale(0.01, terms, 7), 2 * 2 * GRID * 7 / math.sqrt(0.02), rel_tol=1e-6)
 

@@ -59,7 +59,7 @@ class NoRootTwo(Twin):
 
 class RowsOfAPersonForgotten(Twin):
     def charge(self, paid: Event) -> None:
-        rows = self.ledger.terms.rows_each
+        rows = self.ledger.terms.max_rows_per_person
         cheap = Event(paid.kind, paid.clique, paid.scale, paid.sensitivity / rows, paid.cost / rows**2)
         super().charge(cheap)
 

@@ -127,7 +127,7 @@ def measure(
     workload = make_workload(sizes, _label(codec), groups)
     observer.stage("counting in the trusted core")
     terms = ledger.terms
-    counts = count_rows(rows, codec, workload.candidates, person=terms.person, most=terms.rows_each)
+    counts = count_rows(rows, codec, workload.candidates, person=terms.person, max_rows=terms.max_rows_per_person)
     observer.stage("measuring")
     core = Core(counts, ledger, entry.record)
     return release(core, codec, workload, NoisyLearner(config, seed), seen=observer.measured)

@@ -72,18 +72,18 @@ def release(
 
 def gaussian_scale(cost: float, terms: Terms, tables: int = 1) -> float:
     """The noise with which so many tables together cost that much rho, rounded up."""
-    moves = terms.rows_each * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
+    moves = terms.max_rows_per_person * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
     return dyadic_above(moves * math.sqrt(tables / (2.0 * cost)))
 
 
 def gaussian_cost(sigma: float, terms: Terms) -> float:
     """About what a table with that noise costs."""
-    return (terms.rows_each / sigma) ** 2 * (1.0 if terms.relation == "replace" else 0.5)
+    return (terms.max_rows_per_person / sigma) ** 2 * (1.0 if terms.relation == "replace" else 0.5)
 
 
 def gumbel_scale(cost: float, terms: Terms, weight: int) -> float:
     """The noise on scores of at most that weight with which a selection costs that much rho, rounded up."""
-    moves = terms.rows_each * (2 if terms.relation == "replace" else 1) * GRID * weight
+    moves = terms.max_rows_per_person * (2 if terms.relation == "replace" else 1) * GRID * weight
     return dyadic_above(moves / math.sqrt(2.0 * cost))
 
 
