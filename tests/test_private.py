@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,10 @@ def people(rows: int = ROWS, seed: int = 0) -> pa.Table:
 def _quick() -> Iterator[None]:
     """Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive, "CHEAPEST", 0.02)
-        patch.setattr(noisy, "FIRST_STEPS", 40)
-        patch.setattr(noisy, "ROUND_STEPS", 6)
+        rounds = adaptive.AdaptiveSettings(min_round_share=0.02)
+        steps = noisy.NoisySettings(first_steps=40, round_steps=6)
+        patch.setattr("cuts.flow.release.release", partial(adaptive.release, settings=rounds))
+        patch.setattr("cuts.flow.release.NoisyLearner", partial(noisy.NoisyLearner, settings=steps))
         yield
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from scipy import stats
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
 from cuts.data.table import Floats, IntArray
-from cuts.privacy import adaptive
+from cuts.privacy.adaptive import AdaptiveSettings
 from cuts.privacy.core import score
 from cuts.privacy.curator import GRID, Candidate, Curator
 from cuts.privacy.ledger import ReleaseLedger
@@ -31,12 +30,15 @@ from cuts.privacy.transcript import Choice, Replay, Transcript, count_estimate, 
 from privacy.people import LEVELS, Open, counts_of, draw_people, empty_table, opened, plentiful, with_row
 from privacy.twin import discrete_gaussian
 
-Run: TypeAlias = Callable[[Curator, Codes], Transcript]  # a release; the second argument are rows it should ignore
+Run: TypeAlias = Callable[[Curator, Codes, AdaptiveSettings], Transcript]  # a release; it should ignore the rows
 
 RARELY = 1e-7
 CELLS = 1_000
 CANARY = len(LEVELS) - 1  # a level nobody else has
 ROOT2 = math.nextafter(math.sqrt(2.0), 2.0)
+FEW_ROUNDS = AdaptiveSettings(min_round_share=0.02)  # a bug could make many rounds of next to nothing
+# Fewer and dearer rounds than usual take less time; what may be learnt from them is the same.
+DEAR_ROUNDS = AdaptiveSettings(planned_rounds=5, max_round_share=0.25, min_round_share=0.03)
 VARIANTS = ({}, {"max_rows_per_person": 3}, {"relation": "replace"}, {"max_rows_per_person": 3, "relation": "replace"})
 
 
@@ -234,19 +236,13 @@ def weight_of_a_column(transcript: Transcript) -> int:
 
 def check_blind(run: Run, open_: Open, rows: Codes, others: Codes) -> None:
     """A release is a function of the answers alone: given them again it asks the same, whatever rows there are."""
-    transcript = _few_rounds(run, open_(counts_of(rows), opened()), rows)
+    transcript = run(open_(counts_of(rows), opened()), rows, FEW_ROUNDS)
     for told in (rows, others, untouchable()):
         try:
-            again = _few_rounds(run, Replay(transcript), told)
+            again = run(Replay(transcript), told, FEW_ROUNDS)
         except ValueError as error:  # a question the core was not asked
             raise AssertionError("the rows decided what was asked") from error
         assert render(again) == render(transcript), "the rows decided what was told"
-
-
-def _few_rounds(run: Run, curator: Curator, rows: Codes) -> Transcript:
-    """A release that makes no rounds of next to nothing, which a bug could: they take long."""
-    with patch.object(adaptive, "CHEAPEST", 0.02):
-        return run(curator, rows)
 
 
 class Untouchable(dict[str, IntArray]):
@@ -315,9 +311,7 @@ def audit(run: Run, open_: Open, runs: int, ledger: ReleaseLedger, *, rows: int 
     sides: list[list[Transcript]] = []
     for codes in (draw_people(rows, 1), with_row(draw_people(rows, 1), [CANARY] * 4)):
         counts = counts_of(codes)
-        # Fewer and dearer rounds than usual take less time; what may be learnt from them is the same.
-        with patch.multiple(adaptive, ROUNDS=5, DEAREST=0.25, CHEAPEST=0.03):
-            sides.append([run(open_(counts, ledger), codes) for _ in range(runs)])
+        sides.append([run(open_(counts, ledger), codes, DEAR_ROUNDS) for _ in range(runs)])
     canary = [[_canary_score(each) for each in side] for side in sides]
     numbers: dict[str, Callable[[Transcript], float]] = {
         "log sigma": lambda t: sum(math.log(each.sigma) for each in t.measurements),
