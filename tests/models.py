@@ -9,7 +9,7 @@ from cuts.config import Config
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.flow.release import Account, fit_release, measure
-from cuts.flow.request import FittedModel
+from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.flow.run import fit, make_request
 from cuts.lang.syntax import Program
 from cuts.model.store import Model
@@ -35,9 +35,10 @@ def fit_private(
     seed: int = 0,
     draw: int | None = None,
     observer: Observer | None = None,
+    options: PrivacyOptions = PrivacyOptions(),
 ) -> FittedModel:
     """The private model of rows, released on an account."""
-    request = make_request(program, config=config, seed=seed, rows=draw)
+    request = make_request(program, config=config, seed=seed, rows=draw, privacy=options)
     transcript = measure(request, schema, rows, account, observer or Observer())
     return fit_release(replace(request, transcript=transcript), observer or Observer())
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,10 @@ def people(rows: int = ROWS, seed: int = 0) -> pa.Table:
 def _quick() -> Iterator[None]:
     """Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive, "CHEAPEST", 0.02)
-        patch.setattr(noisy, "FIRST_STEPS", 40)
-        patch.setattr(noisy, "ROUND_STEPS", 6)
+        rounds = adaptive.AdaptiveSettings(min_round_share=0.02)
+        steps = noisy.NoisySettings(first_steps=40, round_steps=6)
+        patch.setattr("cuts.flow.release.release", partial(adaptive.release, settings=rounds))
+        patch.setattr("cuts.flow.release.NoisyLearner", partial(noisy.NoisyLearner, settings=steps))
         yield
 
 
@@ -483,14 +485,14 @@ def test_a_person_with_very_many_rows_counts_a_few_times(book: LedgerFile) -> No
     rows = cells_of(visits(1_000, 500))
     codec = build_codec(PERSONAL, {})
     for most in (1, 3, 2_000):
-        counts = reveal(count_rows(rows, codec, [("ward",), ("age", "smokes")], person="patient", most=most))
+        counts = reveal(count_rows(rows, codec, [("ward",), ("age", "smokes")], person="patient", max_rows=most))
         assert counts.table(("ward",)).sum() == counts.table(("age", "smokes")).sum() == 500 + min(most, 1_000)
     found = released(
         book, visits(1_000, 500), schema=PERSONAL, terms=f"{TERMS} WITH max_rows_per_person=3, person=patient"
     )
     assert abs(found.model.facts.rows - 503) < 350  # not 1,500
     ledger = known(found).ledger
-    assert (ledger.terms.person, ledger.terms.rows_each) == ("patient", 3)
+    assert (ledger.terms.person, ledger.terms.max_rows_per_person) == ("patient", 3)
     assert ledger.terms.unit == "one person (`patient`) with at most 3 rows"
     assert ledger.terms.unit in promise(known(found))
     ids = drawn(found.model, 60).column("patient").to_pylist()

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,10 @@ SCHEMA = infer_schema(Table(people()), "people")
 def _quick() -> Iterator[None]:
     """Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive, "CHEAPEST", 0.02)
-        patch.setattr(noisy, "FIRST_STEPS", 5)
-        patch.setattr(noisy, "ROUND_STEPS", 1)
+        rounds = adaptive.AdaptiveSettings(min_round_share=0.02)
+        steps = noisy.NoisySettings(first_steps=5, round_steps=1)
+        patch.setattr("cuts.flow.release.release", partial(adaptive.release, settings=rounds))
+        patch.setattr("cuts.flow.release.NoisyLearner", partial(noisy.NoisyLearner, settings=steps))
         yield
 
 

@@ -41,7 +41,7 @@ from cuts.logic.core import Cuts, build_grid, comparisons, find_cuts
 from cuts.logic.layout import conditions, lay_out
 from cuts.logic.splits import find_splits
 from cuts.privacy.accountant import rho_of
-from cuts.privacy.adaptive import SINGLES
+from cuts.privacy.adaptive import DEFAULT_SETTINGS
 from cuts.text.columns import align
 from cuts.text.diagnostic import listed
 from cuts.vocab.names import measures
@@ -241,7 +241,8 @@ def _how(command: Bound, way: Way) -> str:
         case ModelGoal() | ModelAim():
             return _classifier_words(command, way)
         case Privacy(epsilon, delta):
-            budget = f"rho {short(rho_of(epsilon, delta), 3)}, {100 * SINGLES:.0f} % of it for single columns"
+            singles = f"{100 * DEFAULT_SETTINGS.single_column_share:.0f} % of it for single columns"
+            budget = f"rho {short(rho_of(epsilon, delta), 3)}, {singles}"
             return f"noisy counts only: {budget}, the rest in adaptive rounds"
         case _:
             assert_never(command)

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,10 @@ FAST = "steps = 30\ncomponents = 10\nthreads = 1\n"
 def _quick() -> Iterator[None]:
     """Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive, "CHEAPEST", 0.02)
-        patch.setattr(noisy, "FIRST_STEPS", 20)
-        patch.setattr(noisy, "ROUND_STEPS", 2)
+        rounds = adaptive.AdaptiveSettings(min_round_share=0.02)
+        steps = noisy.NoisySettings(first_steps=20, round_steps=2)
+        patch.setattr("cuts.flow.release.release", partial(adaptive.release, settings=rounds))
+        patch.setattr("cuts.flow.release.NoisyLearner", partial(noisy.NoisyLearner, settings=steps))
         yield
 
 

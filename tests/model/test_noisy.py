@@ -108,7 +108,7 @@ CLIQUES: list[Clique] = [("a",), ("c",), ("a", "b"), ("c", "a"), ("a", "b", "c")
 def plain_misfit(targets: Sequence[TargetTable], mix: Mixture) -> torch.Tensor:
     """The definition, by the mixture's own algebra."""
     off = [marginal(mix, t.clique).reshape(t.shares.shape) - t.shares for t in targets]
-    return sum(((t.exactness * o**2).sum() / 2 for t, o in zip(targets, off, strict=True)), torch.zeros(()))
+    return sum(((t.precision * o**2).sum() / 2 for t, o in zip(targets, off, strict=True)), torch.zeros(()))
 
 
 @settings(max_examples=40)
@@ -122,9 +122,9 @@ def test_the_misfit_and_its_gradient_are_those_of_the_definition(
     for clique in cliques:
         shape = (-1, SIZES[clique[-1]])
         cells = int(np.prod([SIZES[name] for name in clique]))
-        exact = rng.random(cells).reshape(shape) if rng.random() < 0.7 else rng.random()
+        precision = rng.random(cells).reshape(shape) if rng.random() < 0.7 else rng.random()
         targets.append(
-            TargetTable(clique, torch.as_tensor(rng.normal(0, 0.3, cells).reshape(shape)), torch.as_tensor(exact))
+            TargetTable(clique, torch.as_tensor(rng.normal(0, 0.3, cells).reshape(shape)), torch.as_tensor(precision))
         )
     found, plain = (
         [each.clone().requires_grad_() for each in (mix.w, *mix.P)] for _ in range(2)
@@ -141,11 +141,10 @@ def test_the_misfit_and_its_gradient_are_those_of_the_definition(
 def test_gradients_agree_with_small_differences() -> None:
     rng = np.random.default_rng(3)
     mix = random_mixture(rng, 3)
-    targets = [
-        TargetTable(clique, torch.as_tensor(rng.random((int(np.prod([SIZES[n] for n in clique[:-1]])), SIZES[clique[-1]]))),
-               torch.as_tensor(rng.random()))
-        for clique in CLIQUES
-    ]  # fmt: skip
+    targets = []
+    for clique in CLIQUES:
+        shape = (int(np.prod([SIZES[name] for name in clique[:-1]])), SIZES[clique[-1]])
+        targets.append(TargetTable(clique, torch.as_tensor(rng.random(shape)), torch.as_tensor(rng.random())))
     given_ = tuple(each.requires_grad_() for each in (mix.w, *mix.P))
     assert torch.autograd.gradcheck(lambda *each: _Misfit.apply(targets, mix.columns, *each), given_)
 
@@ -167,10 +166,10 @@ def test_the_loss_is_the_likelihood_of_counts_and_a_prior_by_rows() -> None:
         )
         for name, p in own.items()
     }
-    for spared in (None, "b"):
-        objective = NoisyObjective(measurements, own_groups(), prior=0.015, spared=spared)
+    for exempt in (None, "b"):
+        objective = NoisyObjective(measurements, own_groups(), prior=0.015, exempt=exempt)
         loss, error = objective.loss(mix)
-        prior = 0.015 * rows * sum(part for name, part in apart.items() if name != spared)
+        prior = 0.015 * rows * sum(part for name, part in apart.items() if name != exempt)
         assert float(loss) == pytest.approx(likelihood + prior, rel=1e-4)
         assert float(error) == pytest.approx(np.sqrt(2 * likelihood / (4 + 3 + 2 + 12)), rel=1e-4)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from scipy import stats
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
 from cuts.data.table import Floats, IntArray
-from cuts.privacy import adaptive
+from cuts.privacy.adaptive import AdaptiveSettings
 from cuts.privacy.core import score
 from cuts.privacy.curator import GRID, Candidate, Curator
 from cuts.privacy.ledger import ReleaseLedger
@@ -31,13 +30,16 @@ from cuts.privacy.transcript import Choice, Replay, Transcript, count_estimate, 
 from privacy.people import LEVELS, Open, counts_of, draw_people, empty_table, opened, plentiful, with_row
 from privacy.twin import discrete_gaussian
 
-Run: TypeAlias = Callable[[Curator, Codes], Transcript]  # a release; the second argument are rows it should ignore
+Run: TypeAlias = Callable[[Curator, Codes, AdaptiveSettings], Transcript]  # a release; it should ignore the rows
 
 RARELY = 1e-7
 CELLS = 1_000
 CANARY = len(LEVELS) - 1  # a level nobody else has
 ROOT2 = math.nextafter(math.sqrt(2.0), 2.0)
-VARIANTS = ({}, {"rows_each": 3}, {"relation": "replace"}, {"rows_each": 3, "relation": "replace"})
+FEW_ROUNDS = AdaptiveSettings(min_round_share=0.02)  # a bug could make many rounds of next to nothing
+# Fewer and dearer rounds than usual take less time; what may be learnt from them is the same.
+DEAR_ROUNDS = AdaptiveSettings(planned_rounds=5, max_round_share=0.25, min_round_share=0.03)
+VARIANTS = ({}, {"max_rows_per_person": 3}, {"relation": "replace"}, {"max_rows_per_person": 3, "relation": "replace"})
 
 
 # --- T1: the noise
@@ -159,23 +161,23 @@ def _scores(counts: Marginals, candidates: Sequence[Candidate]) -> list[int]:
 
 
 def neighbours(
-    rng: np.random.Generator, *, rows_each: int = 1, relation: str = "add/remove"
+    rng: np.random.Generator, *, max_rows_per_person: int = 1, relation: str = "add/remove"
 ) -> tuple[Marginals, Marginals]:
     """Counts of two tables that differ in a unit as much as they can: all its rows fall in one cell."""
     one = other = draw_people(int(rng.integers(1, 60)), int(rng.integers(2**31)))
     was, becomes = rng.permutation(len(LEVELS))[:2].tolist()
-    for _ in range(rows_each):
+    for _ in range(max_rows_per_person):
         one = with_row(one, [was] * 4) if relation == "replace" else one
         other = with_row(other, [becomes] * 4)
     return counts_of(one), counts_of(other)
 
 
-def check_distance(one: IntArray, other: IntArray, *, l1: float, l2: float, most: float) -> None:
+def check_distance(one: IntArray, other: IntArray, *, l1: float, l2: float, linf: float) -> None:
     """Two histograms are near in all three distances."""
     off = (one - other).ravel()
     assert np.abs(off).sum() <= l1, "too far in L1"
     assert int((off**2).sum()) <= l2**2 + 1e-9, "too far in L2"
-    assert np.abs(off).max(initial=0) <= most, "too far in one cell"
+    assert np.abs(off).max(initial=0) <= linf, "too far in one cell"
 
 
 def check_counting(count: Callable[[Codes], Marginals], *, tables: int, seed: int) -> None:
@@ -185,7 +187,7 @@ def check_counting(count: Callable[[Codes], Marginals], *, tables: int, seed: in
         rows = draw_people(int(rng.integers(1, 40)), int(rng.integers(2**31)))
         one, other = count(rows), count(with_row(rows, [int(code) for code in rng.integers(0, len(LEVELS), 4)]))
         for clique in one.tables:
-            check_distance(one.table(clique), other.table(clique), l1=1, l2=1, most=1)
+            check_distance(one.table(clique), other.table(clique), l1=1, l2=1, linf=1)
 
 
 # --- T4: what is charged
@@ -201,7 +203,7 @@ def check_costs(open_: Open, *, seed: int) -> None:
             curator = open_(one, plentiful(**terms))
             curator.measure(fine(clique, one.sizes), 20.0)
             assert curator.ledger.spent >= Fraction(int((off**2).sum()), 800), f"too cheap: {terms}"
-            rows, replaces = terms.get("rows_each", 1), terms.get("relation") == "replace"
+            rows, replaces = terms.get("max_rows_per_person", 1), terms.get("relation") == "replace"
             assert math.isclose(curator.ledger.spent, (2 if replaces else 1) * rows**2 / 800, rel_tol=1e-12)
 
 
@@ -212,7 +214,7 @@ def check_all_paid(transcript: Transcript) -> None:
     replaces = terms.relation == "replace"
     exact = Fraction(0)
     for answer in transcript.answers:
-        moves = Fraction(terms.rows_each)
+        moves = Fraction(terms.max_rows_per_person)
         if isinstance(answer, Choice):  # the weight of what was chosen is the least that the heaviest candidate has
             moves *= (2 if replaces else 1) * GRID * len(answer.clique) * weight_of_a_column(transcript)
             exact += moves**2 / (2 * Fraction(answer.scale) ** 2)
@@ -234,19 +236,13 @@ def weight_of_a_column(transcript: Transcript) -> int:
 
 def check_blind(run: Run, open_: Open, rows: Codes, others: Codes) -> None:
     """A release is a function of the answers alone: given them again it asks the same, whatever rows there are."""
-    transcript = _few_rounds(run, open_(counts_of(rows), opened()), rows)
+    transcript = run(open_(counts_of(rows), opened()), rows, FEW_ROUNDS)
     for told in (rows, others, untouchable()):
         try:
-            again = _few_rounds(run, Replay(transcript), told)
+            again = run(Replay(transcript), told, FEW_ROUNDS)
         except ValueError as error:  # a question the core was not asked
             raise AssertionError("the rows decided what was asked") from error
         assert render(again) == render(transcript), "the rows decided what was told"
-
-
-def _few_rounds(run: Run, curator: Curator, rows: Codes) -> Transcript:
-    """A release that makes no rounds of next to nothing, which a bug could: they take long."""
-    with patch.object(adaptive, "CHEAPEST", 0.02):
-        return run(curator, rows)
 
 
 class Untouchable(dict[str, IntArray]):
@@ -315,9 +311,7 @@ def audit(run: Run, open_: Open, runs: int, ledger: ReleaseLedger, *, rows: int 
     sides: list[list[Transcript]] = []
     for codes in (draw_people(rows, 1), with_row(draw_people(rows, 1), [CANARY] * 4)):
         counts = counts_of(codes)
-        # Fewer and dearer rounds than usual take less time; what may be learnt from them is the same.
-        with patch.multiple(adaptive, ROUNDS=5, DEAREST=0.25, CHEAPEST=0.03):
-            sides.append([run(open_(counts, ledger), codes) for _ in range(runs)])
+        sides.append([run(open_(counts, ledger), codes, DEAR_ROUNDS) for _ in range(runs)])
     canary = [[_canary_score(each) for each in side] for side in sides]
     numbers: dict[str, Callable[[Transcript], float]] = {
         "log sigma": lambda t: sum(math.log(each.sigma) for each in t.measurements),

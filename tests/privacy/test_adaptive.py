@@ -17,16 +17,10 @@ from numpy.testing import assert_array_equal
 from cuts.count.marginals import Marginals
 from cuts.data.codec import ColumnBins, build_codec
 from cuts.data.schema import Category, Integer, Schema
-from cuts.privacy import adaptive
 from cuts.privacy.adaptive import (
-    CHEAPEST,
-    DEAREST,
-    NOISE,
-    PENALTY,
-    RARE,
-    ROUNDS,
-    SELECTION,
-    TELLING,
+    DEFAULT_SETTINGS,
+    MEAN_ABSOLUTE_NOISE,
+    AdaptiveSettings,
     gaussian_scale,
     gumbel_scale,
     release,
@@ -74,9 +68,11 @@ class Listening(Twin):
         return super().select(candidates, scale)
 
 
-def released(rows: int = 400, *, learner=independent, codec=PEOPLE, seed=0, **terms) -> tuple[Transcript, Listening]:  # type: ignore[no-untyped-def]
+def released(  # type: ignore[no-untyped-def]
+    rows: int = 400, *, learner=independent, codec=PEOPLE, seed=0, settings=DEFAULT_SETTINGS, **terms
+) -> tuple[Transcript, Listening]:
     curator = Listening(counts_of(draw_people(rows, 0, codec), codec), opened(**terms), seed)
-    return release(curator, codec, workload_of(codec), learner), curator
+    return release(curator, codec, workload_of(codec), learner, settings=settings), curator
 
 
 def rounds_of(transcript: Transcript) -> list[tuple[list[Measurement], Choice, Measurement]]:
@@ -125,7 +121,7 @@ def test_tables_whose_noise_would_hide_all_rows_are_not_offered(rows: int) -> No
         known = max(1.0, count_estimate(before))
         cells = {each.query.clique: each.query.cells for each in heard.candidates}
         assert chosen.candidates == len(cells)
-        hopeless = [count for count in cells.values() if NOISE * measured.sigma * count > known]
+        hopeless = [count for count in cells.values() if MEAN_ABSOLUTE_NOISE * measured.sigma * count > known]
         assert not hopeless or len(cells) == 1
     largest = max(len(each.query.clique) for heard in curator.heard for each in heard.candidates)
     assert largest == (3 if rows == 20_000 else largest)
@@ -144,28 +140,35 @@ def test_a_candidate_tells_what_the_model_expects_and_what_noise_would_add() -> 
             assert_array_equal(each.expected, np.rint(GRID * rows * model.shares(each.query)))
             assert each.expected.dtype == np.int64
             assert each.weight == workload_of(PEOPLE).weight(each.query.clique) == 3 * len(each.query.clique)
-            assert each.penalty == round(GRID * PENALTY * NOISE * measured.sigma * each.query.cells)
+            error = MEAN_ABSOLUTE_NOISE * measured.sigma * each.query.cells
+            assert each.penalty == round(GRID * DEFAULT_SETTINGS.penalty_weight * error)
 
 
-@pytest.mark.parametrize("terms", [{}, {"rows_each": 3}, {"relation": "replace"}])
+@pytest.mark.parametrize("terms", [{}, {"max_rows_per_person": 3}, {"relation": "replace"}])
 def test_a_round_spends_a_tenth_on_choosing(terms: dict[str, object]) -> None:
     transcript, curator = released(**terms)
     for (_, chosen, measured), heard in zip(rounds_of(transcript), curator.heard, strict=True):
         heaviest = max(each.weight for each in heard.candidates)
-        moves = transcript.ledger.terms.rows_each * (2 if terms.get("relation") == "replace" else 1)
+        moves = transcript.ledger.terms.max_rows_per_person * (2 if terms.get("relation") == "replace" else 1)
         choosing = (moves * GRID * heaviest / chosen.scale) ** 2 / 2
-        spread = transcript.ledger.terms.rows_each**2 * (2 if terms.get("relation") == "replace" else 1)
+        spread = transcript.ledger.terms.max_rows_per_person**2 * (2 if terms.get("relation") == "replace" else 1)
         measuring = spread / (2 * measured.sigma**2)
-        assert math.isclose(choosing / (choosing + measuring), SELECTION, rel_tol=1e-5)
+        assert math.isclose(choosing / (choosing + measuring), DEFAULT_SETTINGS.selection_share, rel_tol=1e-5)
 
 
 def test_scales_are_those_of_a_cost() -> None:
-    terms = opened(rows_each=2, relation="replace").terms
+    terms = opened(max_rows_per_person=2, relation="replace").terms
     assert math.isclose(gaussian_scale(0.01, terms), 2 * math.sqrt(2) * math.sqrt(1 / 0.02), rel_tol=1e-6)
     assert math.isclose(gumbel_scale(0.01, terms, 7), 2 * 2 * GRID * 7 / math.sqrt(0.02), rel_tol=1e-6)
 
 
 # --- annealing
+
+
+def scale_of_a_round(share: float) -> float:
+    """The noise of a table in a round that costs that share of the budget."""
+    cost = (1 - DEFAULT_SETTINGS.selection_share) * share * float(opened().rho)
+    return gaussian_scale(cost, opened().terms)
 
 
 class Leaping:
@@ -186,22 +189,17 @@ class Leaping:
 def test_noise_falls_by_root_two_while_the_model_learns_nothing_until_rounds_are_as_dear_as_may_be() -> None:
     transcript, _ = released(20_000, learner=uniform)
     sigmas = [measured.sigma for _, _, measured in rounds_of(transcript)]
-    first, dearest = (
-        gaussian_scale((1 - SELECTION) * share * float(opened().rho), opened().terms) for share in (0.0092, DEAREST)
-    )
+    first, dearest = (scale_of_a_round(share) for share in (0.0092, DEFAULT_SETTINGS.max_round_share))
     assert math.isclose(sigmas[0], first, rel_tol=1e-5)
     for one, other in pairwise(sigmas[:-2]):
         assert math.isclose(other, max(one / math.sqrt(2), dearest), rel_tol=1e-5)
-    assert ROUNDS == 100
+    assert DEFAULT_SETTINGS.planned_rounds == 100
 
 
-def test_noise_rises_by_root_two_while_the_model_is_far_off_until_rounds_are_as_cheap_as_may_be(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(adaptive, "CHEAPEST", 0.004)  # for fewer rounds
-    transcript, _ = released(20_000, learner=Leaping())
+def test_noise_rises_by_root_two_while_the_model_is_far_off_until_rounds_are_as_cheap_as_may_be() -> None:
+    transcript, _ = released(20_000, learner=Leaping(), settings=AdaptiveSettings(min_round_share=0.004))
     sigmas = [measured.sigma for _, _, measured in rounds_of(transcript)]
-    noisiest = gaussian_scale((1 - SELECTION) * 0.004 * float(opened().rho), opened().terms)
+    noisiest = scale_of_a_round(0.004)
     for one, other in pairwise(sigmas[:-2]):
         assert math.isclose(other, min(one * math.sqrt(2), noisiest), rel_tol=1e-5)
     assert 220 < len(sigmas) < 230
@@ -220,9 +218,11 @@ def test_noise_changes_as_the_paper_says_between_those_bounds(seed: int) -> None
     for (before, _, measured), (after, _, following) in list(pairwise(steps))[:-2]:
         rows = max(1.0, count_estimate(after))
         was, became = (independent(each, groups, None).shares(measured.query) for each in (before, after))
-        xi = rows * np.abs(became - was).sum() / (TELLING * NOISE * measured.sigma * measured.query.cells)
+        error = MEAN_ABSOLUTE_NOISE * measured.sigma * measured.query.cells
+        xi = rows * np.abs(became - was).sum() / (DEFAULT_SETTINGS.min_useful_change * error)
         wanted = measured.sigma * min(max(xi, math.sqrt(0.5)), math.sqrt(2))
-        low, high = (math.sqrt(1 / (2 * (1 - SELECTION) * share * budget)) for share in (DEAREST, CHEAPEST))
+        shares = (DEFAULT_SETTINGS.max_round_share, DEFAULT_SETTINGS.min_round_share)
+        low, high = (math.sqrt(1 / (2 * (1 - DEFAULT_SETTINGS.selection_share) * share * budget)) for share in shares)
         assert math.isclose(following.sigma, min(max(wanted, low), high), rel_tol=1e-5)
 
 
@@ -275,7 +275,7 @@ def test_a_table_of_one_column_is_released() -> None:
 def test_rare_levels_share_a_group_in_all_tables_of_several_columns(rows: int) -> None:
     transcript, _ = released(rows)
     singles = singles_of(transcript)
-    least = RARE * singles[0].sigma / math.sqrt(len(singles) // 4)
+    least = DEFAULT_SETTINGS.rare_bin_noise * singles[0].sigma / math.sqrt(len(singles) // 4)
     for each in transcript.measurements[len(singles) :]:
         for name, owner in zip(each.query.clique, each.query.owners, strict=True):
             found = [single.values for single in singles if single.query.clique == (name,)]

@@ -11,15 +11,15 @@ import math
 import numpy as np
 
 from cuts.data.codec import Codes
-from cuts.privacy.adaptive import release
+from cuts.privacy.adaptive import AdaptiveSettings, release
 from cuts.privacy.curator import Curator
 from cuts.privacy.transcript import Transcript
 from privacy.checks import Audit, audit, check_audit, epsilon_seen
 from privacy.people import PEOPLE, independent, open_core, open_twin, opened, workload_of
 
 
-def run(curator: Curator, rows: Codes) -> Transcript:
-    return release(curator, PEOPLE, workload_of(PEOPLE), independent)
+def run(curator: Curator, rows: Codes, settings: AdaptiveSettings) -> Transcript:
+    return release(curator, PEOPLE, workload_of(PEOPLE), independent, settings=settings)
 
 
 def check_power(found: Audit) -> None:
@@ -28,15 +28,16 @@ def check_power(found: Audit) -> None:
 
 
 def test_the_core_tells_no_more_of_a_row_than_was_promised() -> None:
-    found = audit(run, open_core, 600, opened(1.0, 0.01))
-    print(f"core, 600 releases a side: {found}")
+    # Few releases, for those of the core take long; at this epsilon they suffice to see half the noise (a mutant).
+    found = audit(run, open_core, 150, opened(3.0, 0.01))
+    print(f"core, 150 releases a side: {found}")
     check_audit(found)
     check_power(found)
 
 
 def test_the_twin_tells_no_more_of_a_row_than_was_promised() -> None:
-    found = audit(run, open_twin(), 800, opened(1.0, 0.01))
-    print(f"twin, 800 releases a side: {found}")
+    found = audit(run, open_twin(), 300, opened(2.0, 0.01))
+    print(f"twin, 300 releases a side: {found}")
     check_audit(found)
     check_power(found)
 

@@ -21,17 +21,17 @@ from privacy.people import opened, plentiful
 TEXTS = st.sampled_from(["a", "b", "a\x00b", "a\x00c", " a ", "", "é", "\ufffd", None]) | st.text(max_size=3)
 
 
-def counted(texts: list[str | None], persons: list[str] | None = None, most: int = 1) -> Mapping[str, int]:
+def counted(texts: list[str | None], persons: list[str] | None = None, max_rows: int = 1) -> Mapping[str, int]:
     columns = {"city": pa.array(texts, pa.string())}
     if persons is not None:
         columns["who"] = pa.array(persons, pa.string())
     person = None if persons is None else "who"
-    return reveal(count_values(cells_of(pa.table(columns)), ["city"], person=person, most=most)["city"])
+    return reveal(count_values(cells_of(pa.table(columns)), ["city"], person=person, max_rows=max_rows)["city"])
 
 
 def found_in(texts: list[str | None], ledger: ReleaseLedger | None = None) -> tuple[str, ...]:
     rows = cells_of(pa.table({"city": pa.array(texts, pa.string())}))
-    counts = count_values(rows, ["city"], person=None, most=1)["city"]
+    counts = count_values(rows, ["city"], person=None, max_rows=1)["city"]
     return discover(counts, "city", ledger or plentiful(), 10.0, 1e-9, lambda _: None)[0]
 
 
@@ -46,12 +46,12 @@ def test_a_row_changes_the_count_of_one_text_by_one(texts: list[str | None], tex
 
 @given(st.lists(st.tuples(st.sampled_from("pq"), TEXTS), max_size=10), st.lists(TEXTS, max_size=6), st.integers(1, 3))
 def test_a_person_changes_counts_by_the_most_that_count(
-    others: list[tuple[str, str | None]], own: list[str | None], most: int
+    others: list[tuple[str, str | None]], own: list[str | None], max_rows: int
 ) -> None:
     persons, texts = [who for who, _ in others], [text for _, text in others]
-    one = counted(texts, persons, most)
-    other = counted([*own, *texts], ["me"] * len(own) + persons, most)
-    assert sum(moved(one, other)) <= most
+    one = counted(texts, persons, max_rows)
+    other = counted([*own, *texts], ["me"] * len(own) + persons, max_rows)
+    assert sum(moved(one, other)) <= max_rows
 
 
 def test_frequent_texts_are_found_and_rare_ones_are_not() -> None:
@@ -68,18 +68,18 @@ def test_no_other_text_hides_a_frequent_one(odd: str) -> None:
 def test_discovery_is_charged_before_it_reads_at_what_it_costs(terms: dict[str, object]) -> None:
     ledger = plentiful(**terms)
     recorded: list[Event] = []
-    counts = count_values(cells_of(pa.table({"city": ["oslo"] * 900})), ["city"], person=None, most=1)["city"]
+    counts = count_values(cells_of(pa.table({"city": ["oslo"] * 900})), ["city"], person=None, max_rows=1)["city"]
     found, after = discover(counts, "city", ledger, 10.0, 1e-9, recorded.append)
     assert found == ("oslo",)
     assert after.events == tuple(recorded)
     assert len(recorded) == 1
-    rows, replaces = ledger.terms.rows_each, ledger.terms.relation == "replace"
+    rows, replaces = ledger.terms.max_rows_per_person, ledger.terms.relation == "replace"
     assert recorded[0].cost >= Fraction((2 if replaces else 1) * rows**2, 200)  # all rows of a unit in one text
     assert 0 < recorded[0].delta <= 1e-9
 
 
 def test_discovery_beyond_the_budget_is_refused_before_it_reads() -> None:
-    counts = count_values(cells_of(pa.table({"city": ["oslo"]})), ["city"], person=None, most=1)["city"]
+    counts = count_values(cells_of(pa.table({"city": ["oslo"]})), ["city"], person=None, max_rows=1)["city"]
     recorded: list[Event] = []
     with pytest.raises(CutsError, match="budget"):
         discover(counts, "city", opened(), 0.5, 1e-9, recorded.append)

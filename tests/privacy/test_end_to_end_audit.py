@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -15,12 +16,12 @@ from cuts.data.schema import Category, Integer, Schema
 from cuts.flow.release import Account
 from cuts.lang.parser import parse
 from cuts.model.rows import sample_blocks
-from cuts.privacy import adaptive
 from cuts.privacy.accountant import rho_of
+from cuts.privacy.adaptive import release
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from models import fit_private
-from privacy.checks import epsilon_seen
+from privacy.checks import DEAR_ROUNDS, epsilon_seen
 
 pytestmark = pytest.mark.audit
 
@@ -53,11 +54,11 @@ def people(canary: bool) -> pa.Table:
     return pa.table(columns)
 
 
-def attack(rows: pa.Table, book: LedgerFile, seed: int) -> float:
+def attack(rows: pa.Table, ledger_file: LedgerFile, seed: int) -> float:
     """How much of the canary is in rows drawn from a private model: the black-box statistic."""
     config = Config(components=10, steps=80, threads=1)
-    with patch.multiple(adaptive, ROUNDS=5, DEAREST=0.25, CHEAPEST=0.03):  # fewer rounds take less time
-        made = fit_private(PROGRAM, SCHEMA, cells_of(rows), Account(book, "people"), config=config, seed=seed)
+    with patch("cuts.flow.release.release", partial(release, settings=DEAR_ROUNDS)):
+        made = fit_private(PROGRAM, SCHEMA, cells_of(rows), Account(ledger_file, "people"), config=config, seed=seed)
     drawn = pa.concat_tables([block.arrow for block in sample_blocks(made.model, 2_000, seed=seed)]).to_pydict()
     alike = np.stack(
         [

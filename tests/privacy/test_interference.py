@@ -25,7 +25,7 @@ from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.noisy import Guess, NoisyLearner, fit_noisy
 from cuts.model.rows import sample_blocks
-from cuts.privacy.adaptive import release
+from cuts.privacy.adaptive import AdaptiveSettings, release
 from cuts.privacy.curator import Curator
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.query import Owners
@@ -62,8 +62,8 @@ REFUSED = "Secret(...)"
 
 @pytest.mark.parametrize("learner", [independent, uniform])
 def test_a_release_is_a_function_of_the_answers(learner: Any) -> None:
-    def run(curator: Curator, rows: Codes) -> Transcript:
-        return release(curator, PEOPLE, workload_of(PEOPLE), learner)
+    def run(curator: Curator, rows: Codes, settings: AdaptiveSettings) -> Transcript:
+        return release(curator, PEOPLE, workload_of(PEOPLE), learner, settings=settings)
 
     check_blind(run, open_core, draw_people(200, 1), draw_people(77, 2))
     check_blind(run, open_twin(), draw_people(200, 1), draw_people(77, 2))
@@ -315,7 +315,7 @@ def test_only_the_core_reads_blocks_of_private_rows() -> None:
 
 def test_only_the_core_counts_private_rows_and_it_keeps_them_secret() -> None:
     counting = {"cuts.privacy.core.count_rows", "cuts.privacy.core.count_values"}
-    assert {path for path, tree in trees() if counting & imports(tree)} <= {"private.py", "privacy/domain.py"}
+    assert {path for path, tree in trees() if counting & imports(tree)} <= {"flow/release.py", "privacy/domain.py"}
     core = next(tree for path, tree in trees() if path == "privacy/core.py")
     returned = {
         node.name: ast.unparse(node.returns) for node in core.body if isinstance(node, ast.FunctionDef) and node.returns

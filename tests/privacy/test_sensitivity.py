@@ -35,14 +35,14 @@ CELLS = (AGES, SEXES, CITIES)
 ROWS = st.tuples(PERSONS, *CELLS)
 
 
-def count(rows: Sequence[Row], *, person: str | None = None, most: int = 1) -> Marginals:
+def count(rows: Sequence[Row], *, person: str | None = None, max_rows: int = 1) -> Marginals:
     """From rows as they are given to counts as the core holds them."""
     columns = [pa.array([row[place] for row in rows], pa.string()) for place in range(4)]
-    return _counted(cells_of(pa.table(columns, names=NAMES)), person, most)
+    return _counted(cells_of(pa.table(columns, names=NAMES)), person, max_rows)
 
 
-def _counted(rows: PrivateRows, person: str | None = None, most: int = 1) -> Marginals:
-    return reveal(count_rows(rows, MIXED, workload_of(MIXED).candidates, person=person, most=most))
+def _counted(rows: PrivateRows, person: str | None = None, max_rows: int = 1) -> Marginals:
+    return reveal(count_rows(rows, MIXED, workload_of(MIXED).candidates, person=person, max_rows=max_rows))
 
 
 @st.composite
@@ -79,7 +79,7 @@ def table(counts: Marginals, query: Query) -> IntArray:
 @given(st.lists(ROWS, max_size=12), ROWS, st.integers(0, 12), queries())
 def test_adding_a_row_moves_a_histogram_by_one(rows: list[Row], row: Row, place: int, query: Query) -> None:
     more = [*rows[:place], row, *rows[place:]]
-    check_distance(table(count(rows), query), table(count(more), query), l1=1, l2=1, most=1)
+    check_distance(table(count(rows), query), table(count(more), query), l1=1, l2=1, linf=1)
 
 
 @given(st.lists(ROWS, max_size=12), ROWS, st.integers(0, 12), candidates())
@@ -95,7 +95,7 @@ def test_replacing_a_row_moves_histograms_by_two_and_scores_by_twice_their_weigh
 ) -> None:
     place = data.draw(st.integers(0, len(rows) - 1))
     one, other = count(rows), count([*rows[:place], row, *rows[place + 1 :]])
-    check_distance(table(one, query), table(other, query), l1=2, l2=2**0.5, most=1)
+    check_distance(table(one, query), table(other, query), l1=2, l2=2**0.5, linf=1)
     before, after = (score(table(each, candidate.query), candidate) for each in (one, other))
     assert abs(after - before) <= 2 * candidate.weight * GRID
 
@@ -114,7 +114,7 @@ def test_adding_a_line_to_a_file_moves_a_histogram_by_one(lines: list[str], line
     more = [*kept[:place], _one_line(line), *kept[place:]]
     one, other = _counted_file(kept), _counted_file(more)
     for clique in one.tables:
-        check_distance(one.table(clique), other.table(clique), l1=1, l2=1, most=1)
+        check_distance(one.table(clique), other.table(clique), l1=1, l2=1, linf=1)
 
 
 def _one_line(text: str) -> str:
@@ -149,26 +149,26 @@ def crowds(draw: st.DrawFn) -> tuple[list[Row], list[Row], list[Row], int]:
 def test_all_rows_of_a_person_move_a_histogram_by_the_most_that_count(
     crowd: tuple[list[Row], list[Row], list[Row], int], query: Query, candidate: Candidate
 ) -> None:
-    others, _, together, most = crowd
-    one, other = (count(rows, person="person", most=most) for rows in (others, together))
-    check_distance(table(one, query), table(other, query), l1=most, l2=most, most=most)
+    others, _, together, max_rows = crowd
+    one, other = (count(rows, person="person", max_rows=max_rows) for rows in (others, together))
+    check_distance(table(one, query), table(other, query), l1=max_rows, l2=max_rows, linf=max_rows)
     before, after = (score(table(each, candidate.query), candidate) for each in (one, other))
-    assert abs(after - before) <= most * candidate.weight * GRID
+    assert abs(after - before) <= max_rows * candidate.weight * GRID
 
 
 @given(crowds())
 def test_which_rows_of_a_person_count_depends_on_that_person_alone(
     crowd: tuple[list[Row], list[Row], list[Row], int],
 ) -> None:
-    others, own, together, most = crowd
-    apart = count(others, person="person", most=most) + count(own, person="person", most=most)
-    for clique, found in count(together, person="person", most=most).tables.items():
+    others, own, together, max_rows = crowd
+    apart = count(others, person="person", max_rows=max_rows) + count(own, person="person", max_rows=max_rows)
+    for clique, found in count(together, person="person", max_rows=max_rows).tables.items():
         assert_array_equal(found, apart.table(clique))
 
 
 @given(st.lists(st.tuples(st.just("cy"), *CELLS), max_size=9), st.integers(1, 4))
-def test_the_first_rows_of_a_person_count(rows: list[Row], most: int) -> None:
-    kept, first = count(rows, person="person", most=most), count(rows[:most])
+def test_the_first_rows_of_a_person_count(rows: list[Row], max_rows: int) -> None:
+    kept, first = count(rows, person="person", max_rows=max_rows), count(rows[:max_rows])
     for clique, found in kept.tables.items():
         assert_array_equal(found, first.table(clique))
 
@@ -177,9 +177,9 @@ def test_the_first_rows_of_a_person_count(rows: list[Row], most: int) -> None:
 def test_another_person_in_the_place_of_one_moves_a_histogram_by_twice_the_most(
     crowd: tuple[list[Row], list[Row], list[Row], int], newcomer: list[Row], query: Query
 ) -> None:
-    others, _, together, most = crowd
-    one, other = (count(rows, person="person", most=most) for rows in (together, [*others, *newcomer]))
-    check_distance(table(one, query), table(other, query), l1=2 * most, l2=2**0.5 * most, most=most)
+    others, _, together, max_rows = crowd
+    one, other = (count(rows, person="person", max_rows=max_rows) for rows in (together, [*others, *newcomer]))
+    check_distance(table(one, query), table(other, query), l1=2 * max_rows, l2=2**0.5 * max_rows, linf=max_rows)
 
 
 def test_rows_without_a_person_do_not_count() -> None:

@@ -20,7 +20,7 @@ from cuts.privacy.adaptive import release
 from cuts.privacy.curator import Candidate
 from cuts.privacy.ledger import Event, History, ReleaseLedger, Terms
 from cuts.privacy.query import Query, fine
-from cuts.privacy.release_json import event_data, event_from, ledger_data, ledger_from
+from cuts.privacy.release_json import LedgerJson, from_data, ledger_data, to_data
 from cuts.privacy.transcript import (
     Choice,
     Measurement,
@@ -40,7 +40,7 @@ REFUSED = (ValueError, LookupError, TypeError, CutsError)
 @cache
 def made() -> Transcript:
     """A transcript of the core."""
-    ledger = opened(1.0, 1e-6, rows_each=2, person="who")
+    ledger = opened(1.0, 1e-6, max_rows_per_person=2, person="who")
     curator = open_core(counts_of(draw_people(500, 0, MIXED), MIXED), ledger)
     return release(curator, MIXED, workload_of(MIXED), independent)
 
@@ -85,8 +85,8 @@ def test_a_ledger_is_read_as_it_was_written(reads: list[tuple[Any, float, float,
         cost = Fraction(sensitivity) ** 2 / (2 * Fraction(scale) ** 2) * (1 + Fraction(1, more))
         ledger = ledger.charged(Event(kind, ("a", "b"), scale, sensitivity, cost, 1e-10, 7))
     text = json.dumps(ledger_data(ledger))
-    assert ledger_from(json.loads(text)) == ledger
-    assert [event_from(event_data(each)) for each in ledger.events] == list(ledger.events)
+    assert from_data(json.loads(text), LedgerJson).ledger() == ledger
+    assert [from_data(to_data(event), Event) for event in ledger.events] == list(ledger.events)
 
 
 def test_negative_and_huge_counts_are_read_as_they_were_written() -> None:

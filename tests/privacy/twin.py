@@ -29,13 +29,13 @@ class Twin:
         return self._ledger
 
     def measure(self, query: Query, sigma: float) -> IntArray:
-        rows = self._ledger.terms.rows_each
+        rows = self._ledger.terms.max_rows_per_person
         self.charge(event("measure", sigma, self.moves() * rows, query.clique))
         return self.histogram(query) + self.gaussian(sigma, query.shape)
 
     def select(self, candidates: Sequence[Candidate], scale: float) -> int:
         moves = self.shifts() * GRID * max(candidate.weight for candidate in candidates)
-        self.charge(event("select", scale, float(moves * self._ledger.terms.rows_each), of=len(candidates)))
+        self.charge(event("select", scale, float(moves * self._ledger.terms.max_rows_per_person), of=len(candidates)))
         scores = np.array([score(self.histogram(each.query), each) for each in candidates], dtype=np.float64)
         return int(np.argmax(scores + self.gumbel(scale, len(scores))))
 

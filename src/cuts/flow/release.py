@@ -126,10 +126,12 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     workload = make_workload(codec.sizes, modelled_label(codec), groups)
     observer.stage("counting in the trusted core")
     terms = ledger.terms
-    counts = count_rows(rows, codec, workload.candidates, person=terms.person, most=terms.rows_each)
+    counts = count_rows(rows, codec, workload.candidates, person=terms.person, max_rows=terms.max_rows_per_person)
     observer.stage("measuring")
     core = Core(counts, ledger, entry.record)
-    return release(core, codec, workload, NoisyLearner(config, request.seed), seen=observer.measured)
+    options = request.privacy
+    learner = NoisyLearner(config, request.seed, settings=options.learning)
+    return release(core, codec, workload, learner, seen=observer.measured, settings=options.rounds)
 
 
 def fit_free(transcript: Transcript, config: Config, *, seed: int, observer: Observer) -> Model:

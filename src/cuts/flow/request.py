@@ -15,8 +15,10 @@ from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.lang.placeholders import fill
 from cuts.lang.syntax import Program
+from cuts.model.noisy import NoisySettings
 from cuts.model.store import Model
 from cuts.plan import Plan
+from cuts.privacy.adaptive import AdaptiveSettings
 from cuts.privacy.transcript import Transcript
 
 
@@ -25,12 +27,15 @@ class PrivacyOptions:
     """Where private releases are recorded: the ledger file, the name of the data in it, and the limit in total.
 
     If a fit fails after its release was paid for, the release is saved in `keep_at`; by default beside the ledger.
+    `rounds` and `learning` are how a release proceeds and how the model learns along with it.
     """
 
     ledger: Path | None = None
     data_id: str | None = None
     max_epsilon: float | None = None
     keep_at: Path | None = None
+    rounds: AdaptiveSettings = AdaptiveSettings()
+    learning: NoisySettings = NoisySettings()
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""A mixture fitted to noisy tables: the Gaussian likelihood of what was measured, and a prior that columns are alike.
+"""A mixture fitted to noisy tables by maximum a posteriori estimation.
 
-Every cell counts by how exact it is, and negative cells stay negative: the fit is what denoises. The prior counts how
-far the components are from the columns' own distributions, so what the tables do not tell stays independent. The
-mixture is over groups of bins, the ones tables were measured in; inside a group the bins follow the column's own table.
-All here is a function of a transcript and a seed; the rows are not needed.
+The likelihood is Gaussian: every cell counts by its precision, the inverse of its variance, and negative cells stay
+negative, because the fit itself denoises. The prior is the Kullback-Leibler divergence of the components from the
+columns' own distributions, so columns stay independent where no table says otherwise. The mixture is over the groups
+of bins in which tables were measured; inside a group, bins follow the column's own table. Everything here is a function
+of a transcript and a seed; no rows are needed.
 """
 
 from __future__ import annotations
@@ -29,48 +30,59 @@ from cuts.privacy.query import Owners, Query
 from cuts.privacy.transcript import Measurement, Transcript, count_estimate
 from cuts.progress import FitStep
 
-ROUND_COMPONENTS, COMPONENTS = 200, 500  # while tables are measured, in the end
-SPREAD = 0.5  # of the logits at the start
-RATE = 0.05  # of the table backbone
-FIRST_STEPS, ROUND_STEPS = 200, 50  # in the loop
-ROUND_PRIOR, PRIOR = 0.01, 0.015  # strength, times the rows
+
+@dataclass(frozen=True, slots=True)
+class NoisySettings:
+    """How mixtures are fitted to noisy tables: small and quick while tables are selected, large and long at the end."""
+
+    components: int = 500  # of the final mixture, where the configuration names no number
+    prior_per_row: float = 0.015  # strength of the prior, per row
+    round_components: int = 200  # while tables are selected
+    round_prior_per_row: float = 0.01
+    first_steps: int = 200  # gradient steps before the first round
+    round_steps: int = 50  # gradient steps per round
+    max_learning_rate: float = 0.05
+    initial_logit_scale: float = 0.5  # standard deviation of the logits at the start
+
+
+DEFAULT_SETTINGS = NoisySettings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetTable:
-    """A table as it was measured, once or more often: shares of the rows, and how exact each cell is."""
+    """A table that was measured once or more often: the share of the rows in each cell, and its precision."""
 
     clique: Clique
-    shares: Tensor  # one axis a column, flat over all but the last
-    exactness: Tensor  # of the same shape, or of none; the inverse variance of a share
+    shares: Tensor  # (cells of all columns but the last, bins of the last)
+    precision: Tensor  # of the same shape, or a scalar; the inverse variance of a share
 
 
 class _Misfit(torch.autograd.Function):
-    """`sum exactness * (table - shares)^2 / 2` over all targets; its gradient is made on the way."""
+    """`sum precision * (table - shares)^2 / 2` over all targets; the forward pass also computes the gradient."""
 
     @staticmethod
     def forward(ctx, targets, columns, w, *P):  # type: ignore[no-untyped-def]
-        at = dict(zip(columns, P, strict=True))
-        grads = {name: torch.zeros_like(p) for name, p in at.items()}
+        by_name = dict(zip(columns, P, strict=True))
+        grads = {name: torch.zeros_like(p) for name, p in by_name.items()}
         dw, value = torch.zeros_like(w), w.new_zeros(())
-        heavy = {name: w[:, None] * p for name, p in at.items()}
+        weighted = {name: w[:, None] * p for name, p in by_name.items()}
         for target in targets:
             *first, last = target.clique
-            joint = heavy[first[0]] if first else w[:, None]  # (K, cells but those of the last column)
+            joint = weighted[first[0]] if first else w[:, None]  # (K, cells of all columns but the last)
             if len(first) == 2:
-                joint = (joint[:, :, None] * at[first[1]][:, None, :]).flatten(1)
-            off = joint.T @ at[last] - target.shares
-            pull = off * target.exactness
-            value += (off * pull).sum() / 2
-            grads[last] += joint @ pull
-            back = at[last] @ pull.T  # (K, cells but those of the last column)
+                joint = (joint[:, :, None] * by_name[first[1]][:, None, :]).flatten(1)
+            residual = joint.T @ by_name[last] - target.shares
+            scaled = residual * target.precision
+            value += (residual * scaled).sum() / 2
+            grads[last] += joint @ scaled
+            back = by_name[last] @ scaled.T  # (K, cells of all columns but the last)
             if len(first) == 2:
-                back = back.reshape(len(w), at[first[0]].shape[1], -1)
-                grads[first[1]] += torch.bmm(heavy[first[0]][:, None, :], back)[:, 0]
-                back = torch.bmm(back, at[first[1]][:, :, None])[:, :, 0]
+                back = back.reshape(len(w), by_name[first[0]].shape[1], -1)
+                grads[first[1]] += torch.bmm(weighted[first[0]][:, None, :], back)[:, 0]
+                back = torch.bmm(back, by_name[first[1]][:, :, None])[:, :, 0]
             if first:
                 grads[first[0]] += back * w[:, None]
-                dw += (back * at[first[0]]).sum(1)
+                dw += (back * by_name[first[0]]).sum(1)
             else:
                 dw += back[:, 0]
         ctx.save_for_backward(dw, *(grads[name] for name in columns))
@@ -78,13 +90,13 @@ class _Misfit(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
-        return None, None, *(grad * each for each in ctx.saved_tensors)
+        return None, None, *(grad * saved for saved in ctx.saved_tensors)
 
 
 class NoisyObjective:
-    """The loss of a mixture against measurements: their negative log-likelihood and that of the prior.
+    """The negative log-posterior of a mixture given measurements.
 
-    The prior of a column is `prior * rows * sum_k w_k KL(P[k] || own distribution)`; one column may be spared it.
+    The prior of a column is `prior * rows * sum_k w_k KL(P[k] || own distribution)`; one column may be exempt from it.
     """
 
     def __init__(
@@ -93,7 +105,7 @@ class NoisyObjective:
         groups: Mapping[str, Owners],
         *,
         prior: float,
-        spared: str | None = None,
+        exempt: str | None = None,
         device: str = "cpu",
     ) -> None:
         self._rows = max(1.0, count_estimate(measurements))
@@ -102,29 +114,31 @@ class NoisyObjective:
         self._logs = {
             name: torch.as_tensor(own, dtype=torch.float32, device=device).log()
             for name, own in own_shares(measurements, groups).items()
-            if name != spared
+            if name != exempt
         }
         self._cells = sum(target.shares.numel() for target in self._targets)
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
-        """The loss, and how far the tables are off beside the noise: about 1 when all that is left is noise."""
+        """The loss, and the root mean square residual in units of the noise: about 1 when only noise is left."""
         misfit: Tensor = _Misfit.apply(self._targets, mix.columns, mix.w, *mix.P)  # type: ignore[no-untyped-call]
-        apart = sum((mix[name] * (mix[name].clamp_min(1e-30).log() - own)).sum(1) for name, own in self._logs.items())
-        loss = misfit + self._prior * (mix.w * apart).sum()
+        divergence = sum(
+            (mix[name] * (mix[name].clamp_min(1e-30).log() - own)).sum(1) for name, own in self._logs.items()
+        )
+        loss = misfit + self._prior * (mix.w * divergence).sum()
         return loss, (2.0 * misfit.detach() / self._cells).sqrt()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guess:
-    """A model of the measurements so far, over groups, and what makes a better one of it."""
+    """A model of the measurements so far, over groups, and the backbone from which the next fit continues."""
 
     backbone: Backbone
     mixture: Mixture
 
     def shares(self, query: Query) -> Floats:
-        """How the rows fall on the cells of a histogram over groups."""
-        found: Floats = marginal(self.mixture, query.clique).numpy()
-        return found
+        """The share of the rows in each cell of a histogram over groups."""
+        table: Floats = marginal(self.mixture, query.clique).numpy()
+        return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +147,24 @@ class NoisyLearner:
 
     config: Config
     seed: int
+    settings: NoisySettings = DEFAULT_SETTINGS
 
     def __call__(
         self, measurements: Sequence[Measurement], groups: Mapping[str, Owners], before: Guess | None
     ) -> Guess:
-        """A model of the measurements, going on from an earlier one."""
-        device = find_device(self.config.device)
-        components = min(ROUND_COMPONENTS, self.config.components or COMPONENTS)
-        backbone = before.backbone if before else _start(measurements, groups, components, self.config, self.seed)
-        objective = NoisyObjective(measurements, groups, prior=ROUND_PRIOR, device=device)
-        with use_threads(find_threads(self.config.threads, 0)):
-            descend(backbone, objective, FIRST_STEPS if before is None else ROUND_STEPS, _rate(self.config, backbone))
+        """A model of the measurements, continuing from an earlier one."""
+        config, settings = self.config, self.settings
+        backbone = before.backbone if before else self._start(measurements, groups)
+        steps = settings.round_steps if before else settings.first_steps
+        device = find_device(config.device)
+        objective = NoisyObjective(measurements, groups, prior=settings.round_prior_per_row, device=device)
+        with use_threads(find_threads(config.threads, 0)):
+            descend(backbone, objective, steps, _learning_rate(config, backbone, settings))
             return Guess(backbone, backbone.settle())
+
+    def _start(self, measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> Backbone:
+        components = min(self.settings.round_components, self.config.components or self.settings.components)
+        return _start(measurements, groups, components, self.config, self.seed, self.settings)
 
 
 def fit_noisy(
@@ -153,16 +173,19 @@ def fit_noisy(
     config: Config,
     *,
     seed: int,
+    settings: NoisySettings = DEFAULT_SETTINGS,
     seen: Callable[[FitStep], None] | None = None,
 ) -> Fitted:
-    """The mixture of a transcript, over the bins of its codec: a fresh start, trained long."""
+    """The mixture of a transcript, over the bins of its codec: started afresh and trained for all steps."""
     began = process_time()
     measured, groups = transcript.measurements, groups_of(transcript)
     with use_threads(find_threads(config.threads, 0)):
-        backbone = _start(measured, groups, config.components or COMPONENTS, config, seed + 1)
-        objective = NoisyObjective(measured, groups, prior=PRIOR, spared=label, device=find_device(config.device))
-        error = descend(backbone, objective, config.steps, _rate(config, backbone), cosine=True, seen=seen)
-        mixture = split(backbone.settle(), _inside(measured, groups))
+        backbone = _start(measured, groups, config.components or settings.components, config, seed + 1, settings)
+        device = find_device(config.device)
+        objective = NoisyObjective(measured, groups, prior=settings.prior_per_row, exempt=label, device=device)
+        rate = _learning_rate(config, backbone, settings)
+        error = descend(backbone, objective, config.steps, rate, cosine=True, seen=seen)
+        mixture = split(backbone.settle(), _splits(measured, groups))
         return Fitted(mixture, error, config.steps, process_time() - began)
 
 
@@ -175,7 +198,7 @@ def descend(
     cosine: bool = False,
     seen: Callable[[FitStep], None] | None = None,
 ) -> float:
-    """Lower the loss; how far the tables are off in the end, beside the noise."""
+    """Minimise the loss by Adam; returns the final root mean square residual in units of the noise."""
     optimiser = torch.optim.Adam(backbone.parameters(), lr=rate)
     error = torch.ones(())
     for step in range(1, steps + 1):
@@ -191,12 +214,12 @@ def descend(
 
 
 def groups_of(transcript: Transcript) -> dict[str, Owners]:
-    """The groups tables were measured in; a column that was only measured bin by bin has its bins."""
-    found: dict[str, Owners] = {}
+    """The groups in which tables were measured; a column that was only measured bin by bin has its bins."""
+    groups: dict[str, Owners] = {}
     for measurement in transcript.measurements:
         for name, owner in zip(measurement.query.clique, measurement.query.owners, strict=True):
-            found[name] = min(found.get(name, owner), owner, key=max)
-    return found
+            groups[name] = min(groups.get(name, owner), owner, key=max)
+    return groups
 
 
 def own_shares(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Floats]:
@@ -205,75 +228,85 @@ def own_shares(measurements: Sequence[Measurement], groups: Mapping[str, Owners]
 
 
 def _start(
-    measurements: Sequence[Measurement], groups: Mapping[str, Owners], components: int, config: Config, seed: int
+    measurements: Sequence[Measurement],
+    groups: Mapping[str, Owners],
+    components: int,
+    config: Config,
+    seed: int,
+    settings: NoisySettings,
 ) -> Backbone:
-    """A fresh backbone at the columns' own distributions."""
+    """A new backbone at the columns' own distributions."""
     shares = own_shares(measurements, groups)
     one_way = {name: torch.as_tensor(share, dtype=torch.float32) for name, share in shares.items()}
     device = find_device(config.device)
-    return make_backbone(Start(one_way, components, config.smoothing or 0.0, seed, device, config, spread=SPREAD))
+    smoothing, scale = config.smoothing or 0.0, settings.initial_logit_scale
+    return make_backbone(Start(one_way, components, smoothing, seed, device, config, spread=scale))
 
 
-def _rate(config: Config, backbone: Backbone) -> float:
-    return config.learning_rate or min(RATE, backbone.learning_rate)
+def _learning_rate(config: Config, backbone: Backbone, settings: NoisySettings) -> float:
+    return config.learning_rate or min(settings.max_learning_rate, backbone.learning_rate)
 
 
 def _singles(measurements: Sequence[Measurement]) -> dict[str, Floats]:
-    """Each column's own distribution over its bins: all its measurements together, nothing below zero."""
-    merged = _merged([each for each in measurements if len(each.query.clique) == 1])
-    found = {}
+    """Each column's own distribution over its bins, from all its measurements, with at least one row in every bin."""
+    merged = _merged([measurement for measurement in measurements if len(measurement.query.clique) == 1])
+    distributions = {}
     for query, (values, _) in merged.items():
         if len(query.owners[0]) == query.cells:
-            known = _nearest(values, max(float(values.sum()), 1.0))
-            found[query.clique[0]] = np.maximum(known, 1.0) / np.maximum(known, 1.0).sum()
-    return found
+            counts = np.maximum(_project_to_simplex(values, max(float(values.sum()), 1.0)), 1.0)
+            distributions[query.clique[0]] = counts / counts.sum()
+    return distributions
 
 
-def _nearest(values: Floats, total: float) -> Floats:
-    """The nearest counts that are not negative and add up to a total."""
-    falling = np.sort(values)[::-1]
-    over = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    shift = over[np.flatnonzero(falling > over)[-1]]
-    found: Floats = np.maximum(values - shift, 0.0)
-    return found
+def _project_to_simplex(values: Floats, total: float) -> Floats:
+    """The nearest counts, in L2, that are not negative and add up to a total: projection onto the simplex by sorting.
+
+    The algorithm is that of Duchi, Shalev-Shwartz, Singer and Chandra, "Efficient Projections onto the l1-Ball for
+    Learning in High Dimensions" (2008, figure 1).
+    """
+    descending = np.sort(values)[::-1]
+    shifts = (np.cumsum(descending) - total) / np.arange(1, len(values) + 1)
+    shift = shifts[np.flatnonzero(descending > shifts)[-1]]
+    projected: Floats = np.maximum(values - shift, 0.0)
+    return projected
 
 
-def _inside(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Split]:
-    """How the probability of a group falls on its bins, for columns with groups."""
-    found = {}
+def _splits(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Split]:
+    """How the probability of a group is divided among its bins, for columns with groups."""
+    splits = {}
     for name, own in _singles(measurements).items():
         owner = np.array(groups[name])
         if len(set(groups[name])) < len(owner):
-            found[name] = Split(owner, own / np.bincount(owner, own)[owner])
-    return found
+            splits[name] = Split(owner, own / np.bincount(owner, own)[owner])
+    return splits
 
 
 def _targets(
     measurements: Sequence[Measurement], groups: Mapping[str, Owners], rows: float, device: str
 ) -> list[TargetTable]:
-    """What the mixture's tables over groups should be."""
-    found = []
-    for query, (values, exactness) in _merged(measurements).items():
-        clique, shape, exact = query.clique, query.shape, np.full(query.cells, exactness)
+    """The tables over groups to which the mixture is fitted."""
+    targets = []
+    for query, (values, precision) in _merged(measurements).items():
+        clique, shape, precisions = query.clique, query.shape, np.full(query.cells, precision)
         if len(clique) == 1 and query.owners[0] != groups[clique[0]]:  # a sum of cells has the sum of their variances
             owner = groups[clique[0]]
-            values, exact, shape = _to_groups(values, owner), exactness / np.bincount(owner), (max(owner) + 1,)
+            values, precisions, shape = _to_groups(values, owner), precision / np.bincount(owner), (max(owner) + 1,)
         flat = (-1, shape[-1])
         shares = torch.as_tensor(values.reshape(flat) / rows, dtype=torch.float32, device=device)
-        weights = torch.as_tensor(exact.reshape(flat) * rows**2, dtype=torch.float32, device=device)
-        found.append(TargetTable(clique, shares, weights))
-    return found
+        weights = torch.as_tensor(precisions.reshape(flat) * rows**2, dtype=torch.float32, device=device)
+        targets.append(TargetTable(clique, shares, weights))
+    return targets
 
 
 def _merged(measurements: Sequence[Measurement]) -> dict[Query, tuple[Floats, float]]:
-    """Measurements of the same table as one: the mean by exactness, and the inverse variance of its cells."""
-    found: dict[Query, tuple[Floats, float]] = {}
-    for each in measurements:
-        exactness = 1.0 / each.sigma**2
-        values, before = found.get(each.query, (np.zeros(each.query.cells), 0.0))
-        total = before + exactness
-        found[each.query] = ((values * before + each.values.ravel() * exactness) / total, total)
-    return found
+    """Measurements of the same table as one: their inverse-variance weighted mean, and the precision of its cells."""
+    merged: dict[Query, tuple[Floats, float]] = {}
+    for measurement in measurements:
+        query, precision = measurement.query, 1.0 / measurement.sigma**2
+        values, before = merged.get(query, (np.zeros(query.cells), 0.0))
+        total = before + precision
+        merged[query] = ((values * before + measurement.values.ravel() * precision) / total, total)
+    return merged
 
 
 def _to_groups(values: Floats, owner: Owners) -> Floats:

@@ -1,7 +1,9 @@
 """Privacy budgets in two currencies: (epsilon, delta), which people state, and rho of zCDP, in which reads add up.
 
-The conversion is that of Canonne, Kamath and Steinke (2020). What may be spent is rounded down, what was spent is
-rounded up, and OpenDP's own conversion has to agree.
+zCDP and its composition are those of Bun and Steinke, "Concentrated Differential Privacy: Simplifications, Extensions,
+and Lower Bounds" (2016; Definition 1.1, Lemma 1.7). The conversion to (epsilon, delta) is that of Canonne, Kamath and
+Steinke, "The Discrete Gaussian for Differential Privacy" (2020, section 2.3). What may be spent is rounded down, what
+was spent is rounded up, and OpenDP's own conversion has to agree.
 """
 
 from __future__ import annotations
@@ -10,20 +12,22 @@ import math
 from fractions import Fraction
 from functools import cache
 
-KEPT = Fraction(1, 10**9)  # share of a budget that is never spent: OpenDP's running sum is rounded up
-_HALVINGS = 200
+RESERVED_SHARE = Fraction(1, 10**9)  # of a budget, never spent: OpenDP's running sum is rounded up
+_BISECTIONS = 200
 
 
 def delta_of(rho: float, epsilon: float) -> float:
-    """The delta for which rho-zCDP gives (epsilon, delta): `min_a exp((a-1)(a rho - epsilon)) / (a-1) (1-1/a)^a`.
+    """The delta for which rho-zCDP implies (epsilon, delta): `min_a exp((a-1)(a rho - epsilon)) / (a-1) (1-1/a)^a`.
+
+    The minimum is over orders `a > 1` of the Rényi divergence (Canonne, Kamath and Steinke 2020, section 2.3).
 
     >>> round(delta_of(1 / 32, 0.0), 11)
     0.15084578456
     """
     if rho <= 0:
         return 0.0
-    low, high = 1.01, (epsilon + 1) / (2 * rho) + 2  # any order is valid; the best one is where the slope is zero
-    for _ in range(_HALVINGS):
+    low, high = 1.01, (epsilon + 1) / (2 * rho) + 2  # any order is valid; the best has slope zero
+    for _ in range(_BISECTIONS):
         a = (low + high) / 2
         falling = (2 * a - 1) * rho - epsilon + math.log1p(-1 / a) < 0
         low, high = (a, high) if falling else (low, a)
@@ -33,13 +37,13 @@ def delta_of(rho: float, epsilon: float) -> float:
 
 @cache
 def rho_of(epsilon: float, delta: float) -> float:
-    """The rho that (epsilon, delta) buys, rounded down: by this formula and by OpenDP's it is enough.
+    """The rho that (epsilon, delta) buys, rounded down so that it satisfies both this formula and OpenDP's.
 
     >>> round(rho_of(1.0, 1e-9), 12)
     0.014973057674
     """
     low, high = 0.0, epsilon + 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         rho = (low + high) / 2
         low, high = (rho, high) if delta_of(rho, epsilon) <= delta else (low, rho)
     while low > 0 and _epsilon(low, delta) > epsilon:
@@ -48,7 +52,7 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(rho: Fraction, delta: float) -> float:
-    """The epsilon that has been spent with rho at that delta, rounded up.
+    """The epsilon that corresponds to rho at that delta, rounded up.
 
     >>> round(epsilon_of(Fraction(1, 32), 1e-3), 6)
     0.688002
@@ -58,12 +62,12 @@ def epsilon_of(rho: Fraction, delta: float) -> float:
 
 def above(exact: Fraction) -> float:
     """The smallest float that is not below a fraction."""
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def dyadic_above(scale: float, bits: int = 24) -> float:
-    """A scale rounded up to so many bits, so that it is short to write and exact to read.
+    """A scale rounded up to `bits` significant bits, so that it is short to write and exact to read.
 
     >>> dyadic_above(91.16591234567), dyadic_above(0.5)
     (91.1659164428711, 0.5)
@@ -73,21 +77,21 @@ def dyadic_above(scale: float, bits: int = 24) -> float:
 
 
 def _epsilon(rho: float, delta: float) -> float:
-    """OpenDP's conversion."""
-    from opendp import combinators, domains, measurements, metrics  # loaded by who needs it
+    """The epsilon of rho at that delta by OpenDP's conversion."""
+    from opendp import combinators, domains, measurements, metrics  # loaded only when needed
 
     enable()
     scale = math.sqrt(1.0 / (2.0 * rho))
     while Fraction(1) / (2 * Fraction(scale) ** 2) < Fraction(rho):  # it costs at least rho
         scale = math.nextafter(scale, 0.0)
     space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T=float)
-    made = combinators.make_zCDP_to_approxDP(measurements.make_gaussian(*space, scale=scale))
-    return float(made.map(1.0).epsilon(delta))  # type: ignore[no-untyped-call]
+    measurement = combinators.make_zCDP_to_approxDP(measurements.make_gaussian(*space, scale=scale))
+    return float(measurement.map(1.0).epsilon(delta))  # type: ignore[no-untyped-call]
 
 
 @cache
 def enable() -> None:
-    """Let OpenDP build on our own stability maps; that they are true is what the sensitivity tests show."""
+    """Let OpenDP build on our own stability maps, whose truth the sensitivity tests check."""
     from opendp.mod import enable_features
 
     enable_features("contrib", "honest-but-curious")

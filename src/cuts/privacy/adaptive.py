@@ -1,14 +1,17 @@
-"""Which tables to measure: all single columns first, then round by round the one the model is most wrong about.
+"""Which tables to measure: all single columns first, then round by round the table the model predicts worst.
 
-After AIM, with the annealing of the CuTS paper. Whatever decides (scores of the model, noise levels, when to stop) is
-a function of answers already given, so only `measure` and `select` cost anything. The model is whoever learns tables
-from measurements (`Learner`); its tables of any columns must be exact.
+The loop is AIM's (McKenna, Mullins, Sheldon and Miklau, "AIM: An Adaptive and Iterative Mechanism for Differentially
+Private Synthetic Data", 2022): select by the exponential mechanism, measure with Gaussian noise, refit, and anneal the
+noise. The annealing rule is that of the CuTS paper, with answers in place of true tables. Everything that decides
+(scores of the model, noise levels, when to stop) is a function of answers already given, so only `measure` and
+`select` cost anything. The model comes from any `Learner` of measurements; its tables of any columns must be exact.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean
 from typing import Generic, Protocol, TypeVar
 
@@ -26,32 +29,42 @@ from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estim
 from cuts.privacy.workload import Workload
 from cuts.progress import Round
 
-SINGLES = 0.08  # share of the budget for the tables of single columns,
-MORE_SINGLES = 2  # and how often it is spent again, as long as
-ROUGH = 0.05  # of the rows is what their noise comes to
-SELECTION = 0.1  # share of a round's cost for choosing its table
-ROUNDS = 100  # planned when they begin, but
-LOUD = 0.01  # of the rows is the most noise a cell should have
-DEAREST, CHEAPEST = 0.05, 0.004  # what a round may cost, as shares of the budget
-GUESS = 0.5  # of the rows: noise on scores from which nothing is selected
-PENALTY = 0.5  # of the error a measurement is expected to have, that its score loses
-TELLING = 0.5  # of that error: what a table must move the model by to be worth its noise
-RARE = 2.0  # times the noise: bins below are grouped
-NOISE = math.sqrt(2 / math.pi)  # expected size of a Gaussian of scale 1
+MEAN_ABSOLUTE_NOISE = math.sqrt(2 / math.pi)  # expected absolute value of a Gaussian of scale 1
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveSettings:
+    """How a release divides its budget. None of this changes what an answer costs or what is promised."""
+
+    single_column_share: float = 0.08  # of the budget, for the tables of single columns
+    max_single_column_repeats: int = 2  # how often single columns are measured again while their error is large:
+    max_single_column_error: float = 0.05  # expected total error of such a table, as a share of the rows
+    selection_share: float = 0.1  # of a round's cost, for selecting its table
+    planned_rounds: int = 100  # when rounds begin; annealing changes the number
+    max_cell_noise: float = 0.01  # standard deviation per cell in the first round, as a share of the rows
+    min_round_share: float = 0.004  # cost of a round, as a share of the budget
+    max_round_share: float = 0.05
+    max_selection_noise: float = 0.5  # on scores, as a share of the rows; above, the label's pairs are measured instead
+    penalty_weight: float = 0.5  # share of a table's expected measurement error that its score loses
+    min_useful_change: float = 0.5  # of the model, as a share of the measurement error; below, noise is reduced
+    rare_bin_noise: float = 2.0  # bins with counts below this many standard deviations are grouped
+
+
+DEFAULT_SETTINGS = AdaptiveSettings()
 
 
 class Estimate(Protocol):
     """A model of the rows."""
 
     def shares(self, query: Query) -> Floats:
-        """How the rows fall on the cells of a histogram; sums to one."""
+        """The share of the rows in each cell of a histogram; sums to one."""
 
 
 _Model = TypeVar("_Model", bound=Estimate)
 
 
 class Learner(Protocol[_Model]):
-    """What makes a model of measurements, going on from an earlier one."""
+    """Fits a model to measurements, continuing from an earlier one."""
 
     def __call__(
         self, measurements: Sequence[Measurement], groups: Mapping[str, Owners], before: _Model | None
@@ -64,31 +77,39 @@ def release(
     workload: Workload,
     learner: Learner[_Model],
     *,
+    settings: AdaptiveSettings = DEFAULT_SETTINGS,
     seen: Callable[[Round], None] = lambda _: None,
 ) -> Transcript:
-    """What the curator answered, its budget spent on the tables that teach the model most."""
-    return _Release(curator, codec, workload, learner, seen).run()
+    """The curator's answers, with the budget spent on the tables from which the model learns most."""
+    return _Release(curator, codec, workload, learner, settings, seen).run()
 
 
 def gaussian_scale(cost: float, terms: Terms, tables: int = 1) -> float:
-    """The noise with which so many tables together cost that much rho, rounded up."""
-    moves = terms.rows_each * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
-    return dyadic_above(moves * math.sqrt(tables / (2.0 * cost)))
+    """The noise scale at which `tables` tables together cost that much rho, rounded up.
+
+    One table costs `rho = D^2 / (2 sigma^2)` with L2 sensitivity D (Bun and Steinke 2016, Proposition 1.6). All k rows
+    of a person multiply D by k, and replacing a row instead of adding it by sqrt(2).
+    """
+    sensitivity = terms.max_rows_per_person * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
+    return dyadic_above(sensitivity * math.sqrt(tables / (2.0 * cost)))
 
 
 def gaussian_cost(sigma: float, terms: Terms) -> float:
-    """About what a table with that noise costs."""
-    return (terms.rows_each / sigma) ** 2 * (1.0 if terms.relation == "replace" else 0.5)
+    """The approximate rho of a table with that noise."""
+    return (terms.max_rows_per_person / sigma) ** 2 * (1.0 if terms.relation == "replace" else 0.5)
 
 
 def gumbel_scale(cost: float, terms: Terms, weight: int) -> float:
-    """The noise on scores of at most that weight with which a selection costs that much rho, rounded up."""
-    moves = terms.rows_each * (2 if terms.relation == "replace" else 1) * GRID * weight
-    return dyadic_above(moves / math.sqrt(2.0 * cost))
+    """The noise scale at which selecting by scores of at most that weight costs that much rho, rounded up.
+
+    The cost is `rho = D^2 / (2 s^2)` for scores that one unit moves by at most D.
+    """
+    sensitivity = terms.max_rows_per_person * (2 if terms.relation == "replace" else 1) * GRID * weight
+    return dyadic_above(sensitivity / math.sqrt(2.0 * cost))
 
 
 class _Release(Generic[_Model]):
-    """The state of a release: answers so far, and the model of them."""
+    """The state of a release: answers so far, and the groups of bins that follow from them."""
 
     def __init__(
         self,
@@ -96,9 +117,11 @@ class _Release(Generic[_Model]):
         codec: Codec,
         workload: Workload,
         learner: Learner[_Model],
+        settings: AdaptiveSettings,
         seen: Callable[[Round], None],
     ) -> None:
-        self.curator, self.codec, self.workload, self.learner, self.seen = curator, codec, workload, learner, seen
+        self.curator, self.codec, self.workload, self.learner = curator, codec, workload, learner
+        self.settings, self.seen = settings, seen
         self.budget = float(curator.ledger.left)
         self.answers: list[Measurement | Choice] = []
         self.measured: list[Measurement] = []
@@ -111,33 +134,34 @@ class _Release(Generic[_Model]):
             self._find_groups()
             self._measure_star()
         else:
-            self._refine_singles()
+            self._repeat_singles()
             self._find_groups()
             self._measure_selected()
         return Transcript(self.codec, self.curator.ledger, tuple(self.answers))
 
     def _measure_selected(self) -> None:
-        """Round by round the table the model is most wrong about."""
+        """Measure round by round the table that the model predicts worst."""
         model = self.learner(self.measured, self.groups, None)
-        wanted, number = self._first_cost(), 0
-        while (cost := self._next_cost(wanted)) > 0:
+        planned_cost, number = self._first_cost(), 0
+        while (cost := self._next_cost(planned_cost)) > 0:
             number += 1
             query = self._selected(model, cost)
-            sigma = gaussian_scale((1.0 - SELECTION) * cost, self._terms)
+            sigma = self._round_scale(cost)
             self._measure(query, sigma)
             before, model = model, self.learner(self.measured, self.groups, model)
-            wanted = cost / _annealing(model, before, query, sigma, self._rows) ** 2
+            planned_cost = cost / _annealing(model, before, query, sigma, self._rows, self.settings) ** 2
             self.seen(Round(number, 1.0 - self._left / self.budget, query.clique, sigma))
 
     def _is_small(self) -> bool:
-        """Whether there are too few rows to select by: then it is the label's own pairs that matter."""
+        """Whether there are too few rows to select by scores; then the label's own pairs matter most."""
         weight = max(self.workload.columns.values())
-        scale = gumbel_scale(SELECTION * self._first_cost(), self._terms, weight) / (GRID * weight)  # in rows
-        is_guess = scale * math.log(len(self.workload.candidates)) > GUESS * self._rows
-        return is_guess and self.workload.label is not None
+        cost = self.settings.selection_share * self._first_cost()
+        scale = gumbel_scale(cost, self._terms, weight) / (GRID * weight)  # in rows
+        is_noise = scale * math.log(len(self.workload.candidates)) > self.settings.max_selection_noise * self._rows
+        return is_noise and self.workload.label is not None
 
     def _measure_star(self) -> None:
-        """The tables of the label with every other column, all alike."""
+        """Measure the pairs of the label with every other column, all with the same noise."""
         label = self.workload.label
         pairs = [clique for clique in self.workload.candidates if len(clique) == 2 and label in clique]
         sigma = gaussian_scale(self._left, self._terms, max(len(pairs), 1))
@@ -146,9 +170,14 @@ class _Release(Generic[_Model]):
             self.seen(Round(number, 1.0 - self._left / self.budget, clique, sigma))
 
     def _first_cost(self) -> float:
-        """What the first round costs: little, but its noise is not to drown the rows."""
-        quiet = gaussian_cost(LOUD * self._rows, self._terms) / (1.0 - SELECTION)
-        return min(max(self._left / ROUNDS, quiet), DEAREST * self.budget)
+        """The cost of the first round: an even share, or more where its noise would hide the rows."""
+        settings = self.settings
+        quiet = gaussian_cost(settings.max_cell_noise * self._rows, self._terms) / (1.0 - settings.selection_share)
+        return min(max(self._left / settings.planned_rounds, quiet), settings.max_round_share * self.budget)
+
+    def _round_scale(self, cost: float) -> float:
+        """The noise of a round's table: what its selection leaves of the cost pays for it."""
+        return gaussian_scale((1.0 - self.settings.selection_share) * cost, self._terms)
 
     @property
     def _terms(self) -> Terms:
@@ -163,75 +192,84 @@ class _Release(Generic[_Model]):
         return max(1.0, count_estimate(self.measured))
 
     def _measure_singles(self) -> None:
-        """The tables of all single columns, with their share of the budget."""
+        """Measure the tables of all single columns with their share of the budget."""
         sizes = {bins.column.name: bins.size for bins in self.codec.columns}
-        sigma = gaussian_scale(SINGLES * self.budget, self._terms, len(sizes))
+        sigma = gaussian_scale(self.settings.single_column_share * self.budget, self._terms, len(sizes))
         for name in sizes:
             self._measure(fine((name,), sizes), sigma)
 
-    def _refine_singles(self) -> None:
-        """The same again, as long as there are few rows for their noise."""
+    def _repeat_singles(self) -> None:
+        """Measure single columns again, as long as their noise is large for the number of rows."""
         cells = mean(bins.size for bins in self.codec.columns)
-        for times in range(1, 1 + MORE_SINGLES):
-            if NOISE * self.measured[0].sigma / math.sqrt(times) * cells > ROUGH * self._rows:
+        for times in range(1, 1 + self.settings.max_single_column_repeats):
+            error = MEAN_ABSOLUTE_NOISE * self.measured[0].sigma / math.sqrt(times) * cells
+            if error > self.settings.max_single_column_error * self._rows:
                 self._measure_singles()
 
     def _find_groups(self) -> None:
-        """The groups of all columns, from their own tables."""
+        """Group the rare bins of every column by its own tables."""
         columns = self.codec.columns
         times = len(self.measured) // len(columns)
-        for place, bins in enumerate(columns):
-            mean_counts = np.mean([each.values for each in self.measured[place :: len(columns)]], axis=0)
-            most = self.workload.groups.get(bins.column.name)
-            least = RARE * self.measured[0].sigma / math.sqrt(times)
-            least = least if most is None else max(least, self._rows / most)
-            self.groups[bins.column.name] = merge_rare(mean_counts, bins, least)
+        for index, bins in enumerate(columns):
+            tables = self.measured[index :: len(columns)]
+            mean_counts = np.mean([measurement.values for measurement in tables], axis=0)
+            max_groups = self.workload.groups.get(bins.column.name)
+            min_count = self.settings.rare_bin_noise * self.measured[0].sigma / math.sqrt(times)
+            min_count = min_count if max_groups is None else max(min_count, self._rows / max_groups)
+            self.groups[bins.column.name] = merge_rare(mean_counts, bins, min_count)
 
     def _query(self, clique: Clique) -> Query:
         return Query(clique, tuple(self.groups[name] for name in clique))
 
     def _measure(self, query: Query, sigma: float) -> None:
-        found = Measurement(query, sigma, self.curator.measure(query, sigma))
-        self.answers.append(found)
-        self.measured.append(found)
+        measurement = Measurement(query, sigma, self.curator.measure(query, sigma))
+        self.answers.append(measurement)
+        self.measured.append(measurement)
 
     def _selected(self, model: Estimate, cost: float) -> Query:
-        """The table the model is most wrong about, as far as noise lets it be told."""
-        sigma = gaussian_scale((1.0 - SELECTION) * cost, self._terms)
-        offers = self._offers(model, sigma)
-        scale = gumbel_scale(SELECTION * cost, self._terms, max(offer.weight for offer in offers))
-        chosen = offers[self.curator.select(offers, scale)].query
-        self.answers.append(Choice(chosen.clique, len(offers), scale))
-        return chosen
+        """The table that the model predicts worst, up to the noise of the selection."""
+        candidates = self._candidates(model, self._round_scale(cost))
+        weight = max(candidate.weight for candidate in candidates)
+        scale = gumbel_scale(self.settings.selection_share * cost, self._terms, weight)
+        query = candidates[self.curator.select(candidates, scale)].query
+        self.answers.append(Choice(query.clique, len(candidates), scale))
+        return query
 
-    def _offers(self, model: Estimate, sigma: float) -> list[Candidate]:
-        """All tables worth a look; one whose noise would be as large as the whole table is not."""
+    def _candidates(self, model: Estimate, sigma: float) -> list[Candidate]:
+        """All tables whose expected measurement error is below the number of rows, or else the one with the least."""
         rows = self._rows
         queries = [self._query(clique) for clique in self.workload.candidates]
-        noise = [NOISE * sigma * query.cells for query in queries]
-        useful = [place for place, off in enumerate(noise) if off <= rows] or [int(np.argmin(noise))]
+        errors = [MEAN_ABSOLUTE_NOISE * sigma * query.cells for query in queries]  # in L1
+        useful = [index for index, error in enumerate(errors) if error <= rows] or [int(np.argmin(errors))]
         return [
             Candidate(
-                queries[place],
-                np.rint(GRID * rows * model.shares(queries[place])).astype(np.int64),
-                self.workload.weight(queries[place].clique),
-                round(GRID * PENALTY * noise[place]),
+                queries[index],
+                np.rint(GRID * rows * model.shares(queries[index])).astype(np.int64),
+                self.workload.weight(queries[index].clique),
+                round(GRID * self.settings.penalty_weight * errors[index]),
             )
-            for place in useful
+            for index in useful
         ]
 
-    def _next_cost(self, wanted: float) -> float:
-        """What the next round costs: within its limits, and all that is left when less than two are; 0 at the end."""
-        left, dearest, cheapest = self._left, DEAREST * self.budget, CHEAPEST * self.budget
-        if left < cheapest:
+    def _next_cost(self, planned_cost: float) -> float:
+        """The cost of the next round within its limits, all that is left if two would not fit; 0 at the end."""
+        left = self._left
+        max_cost, min_cost = self.settings.max_round_share * self.budget, self.settings.min_round_share * self.budget
+        if left < min_cost:
             return 0.0
-        cost = min(max(wanted, cheapest), dearest, left)
+        cost = min(max(planned_cost, min_cost), max_cost, left)
         if left >= 2 * cost:
             return cost
-        return left if left <= dearest else left / 2
+        return left if left <= max_cost else left / 2
 
 
-def _annealing(model: Estimate, before: Estimate, query: Query, sigma: float, rows: float) -> float:
-    """How the noise should change: down where a measurement told the model little it could still learn, else up."""
-    moved = rows * float(np.abs(model.shares(query) - before.shares(query)).sum())
-    return min(max(moved / (TELLING * NOISE * sigma * query.cells), 1 / math.sqrt(2)), math.sqrt(2))
+def _annealing(
+    model: Estimate, before: Estimate, query: Query, sigma: float, rows: float, settings: AdaptiveSettings
+) -> float:
+    """The factor by which noise changes: below 1 if a measurement changed the model by less than its error, else above.
+
+    `rows * ||P_after - P_before||_1 / (min_useful_change * E||noise||_1)`, between 1/sqrt(2) and sqrt(2).
+    """
+    change = rows * float(np.abs(model.shares(query) - before.shares(query)).sum())
+    error = MEAN_ABSOLUTE_NOISE * sigma * query.cells
+    return min(max(change / (settings.min_useful_change * error), 1 / math.sqrt(2)), math.sqrt(2))

@@ -1,8 +1,9 @@
 """The trusted core: the only code that sees private rows. It answers `measure` and `select` while the budget lasts.
 
 Rows are counted once, when the core opens; the counts stay in a `Secret`. Every answer is charged before the counts
-are touched: first to our ledger, in exact fractions, then to OpenDP's filter, which would refuse on its own. Noise is
-OpenDP's, exact and from the operating system; there is no seed. Costs are those of OpenDP's maps, which round up.
+are touched: first to our ledger, in exact fractions, then to OpenDP's filter, which would refuse on its own. Noise
+comes from OpenDP, which samples exactly and from the operating system's randomness; there is no seed. Costs are those
+of OpenDP's privacy maps, which round up.
 """
 
 from __future__ import annotations
@@ -32,20 +33,23 @@ from cuts.text.interrupts import uninterrupted
 
 Record: TypeAlias = Callable[[Event], None]
 
-LARGEST = 2**62  # score
+MAX_SCORE = 2**62
 
 
 def score(counts: IntArray, candidate: Candidate) -> int:
     """How much a measurement is worth: `weight * (||counts - expected||_1 - penalty)`.
 
+    This is the quality score of AIM (McKenna, Mullins, Sheldon and Miklau 2022), with whole numbers in place of floats.
     One row more or less moves it by at most `weight * GRID`.
     """
-    off = int(np.abs(GRID * counts - candidate.expected).sum())
-    return min(max(candidate.weight * (off - candidate.penalty), -LARGEST), LARGEST)  # clipping moves nothing apart
+    distance = int(np.abs(GRID * counts - candidate.expected).sum())
+    return min(
+        max(candidate.weight * (distance - candidate.penalty), -MAX_SCORE), MAX_SCORE
+    )  # clipping never increases a distance
 
 
 class Core:
-    """Answers about counts that nobody else sees; `record` is told of every charge before the counts are touched."""
+    """Answers about counts that nobody else sees; `record` gets every charge before the counts are touched."""
 
     def __init__(
         self,
@@ -59,25 +63,30 @@ class Core:
         self._ledger = ledger
         self._record = record
         self._kind = measured_as
-        self._tables: dict[Query, Secret[IntArray]] = {}  # made once
+        self._tables: dict[Query, Secret[IntArray]] = {}  # histograms over groups, each summed once
         replaces = ledger.terms.relation == "replace"
         self._metric = metrics.change_one_distance() if replaces else metrics.symmetric_distance()
-        self._moves = math.nextafter(math.sqrt(2.0), 2.0) if replaces else 1.0  # L2 of a histogram, by one row
-        self._shifts = 2 if replaces else 1  # L1 of a histogram, by one row
-        self._domain = domains.user_domain("Counts", lambda held: isinstance(held, Secret))
+        self._moves = math.nextafter(math.sqrt(2.0), 2.0) if replaces else 1.0  # L2 sensitivity of a histogram, per row
+        self._shifts = 2 if replaces else 1  # L1 sensitivity of a histogram, per row
+        self._domain = domains.user_domain("Counts", lambda counts: isinstance(counts, Secret))
         meter = combinators.make_fully_adaptive_composition(
             self._domain, self._metric, measures.zero_concentrated_divergence()
         )
         budget = math.nextafter(float(ledger.rho - ledger.spent), 0.0)
-        self._filter = combinators.make_privacy_filter(meter, d_in=ledger.terms.rows_each, d_out=budget)(counts)
+        rows = ledger.terms.max_rows_per_person
+        self._filter = combinators.make_privacy_filter(meter, d_in=rows, d_out=budget)(counts)
 
     @property
     def ledger(self) -> ReleaseLedger:
-        """What has been spent so far."""
+        """The ledger with every charge so far."""
         return self._ledger
 
     def measure(self, query: Query, sigma: float) -> IntArray:
-        """The histogram with discrete Gaussian noise of that scale on every cell."""
+        """The histogram with discrete Gaussian noise of that scale on every cell.
+
+        Like the continuous one, it costs `sensitivity^2 / (2 sigma^2)` in zCDP (Canonne, Kamath and Steinke, "The
+        Discrete Gaussian for Differential Privacy", 2020).
+        """
 
         def histogram(counts: Secret[Marginals]) -> list[int]:
             return self._count(counts, query).ravel().tolist()
@@ -91,7 +100,11 @@ class Core:
         return np.array(noisy, dtype=np.int64).reshape(query.shape)
 
     def select(self, candidates: Sequence[Candidate], scale: float) -> int:
-        """The place of the candidate with about the highest score: noisy maximum, Gumbel noise of that scale."""
+        """The index of the candidate with the highest noisy score: the exponential mechanism by Gumbel noise.
+
+        The maximum of scores with Gumbel noise of scale s is a draw with chances in proportion to `exp(score / s)`.
+        Its price in zCDP is `sensitivity^2 / (2 s^2)`, OpenDP's map of its noisy maximum.
+        """
         moves = self._shifts * GRID * max(candidate.weight for candidate in candidates)
 
         def scores(counts: Secret[Marginals]) -> list[int]:
@@ -106,8 +119,8 @@ class Core:
     def _charged(
         self, kind: Kind, clique: Clique, scale: float, moves: float, measurement: Any, candidates: int = 0
     ) -> Any:
-        """The answer, paid for first; what fails afterwards stays paid for."""
-        rows = self._ledger.terms.rows_each
+        """The answer, charged first; a read that fails afterwards stays charged."""
+        rows = self._ledger.terms.max_rows_per_person
         cost = Fraction(measurement.map(rows))
         event = Event(kind, clique, scale, moves * rows, cost, candidates=candidates)
         self._ledger = self._ledger.charged(event)
@@ -115,9 +128,9 @@ class Core:
         try:
             with uninterrupted():
                 return self._filter(measurement)
-        except Exception:  # whatever it was, its message could show a count
+        except Exception:  # its message could show a count
             problem = CutsError([core_failed()])
-        raise problem  # outside, so that it does not carry the other one along
+        raise problem  # outside of `except`, so that it does not carry the first exception along
 
     def _count(self, counts: Secret[Marginals], query: Query) -> IntArray:
         if query not in self._tables:
@@ -126,12 +139,12 @@ class Core:
 
 
 def count_rows(
-    rows: PrivateRows, codec: Codec, cliques: Sequence[Clique], *, person: str | None, most: int
+    rows: PrivateRows, codec: Codec, cliques: Sequence[Clique], *, person: str | None, max_rows: int
 ) -> Secret[Marginals]:
-    """The counts of private rows, at most `most` of each person if there is a column to tell persons by.
+    """The counts of private rows, with at most `max_rows` of each person if a column identifies persons.
 
-    The first rows of a person are kept, whatever others have; rows without a person, or with a cell that has no place
-    in the schema, are left out.
+    The first rows of a person are kept, whatever other persons have. Rows without a person, or with a cell that fits
+    no bin, are left out.
     """
     counter = Counter(codec, cliques)
     names = [bins.column.name for bins in codec.columns]
@@ -139,36 +152,36 @@ def count_rows(
     for block in rows.blocks([*names, *([] if person is None else [person])]):
         codes, kept = encode_cells(block, codec)
         if person is not None:
-            kept = kept & _first_rows(block, person, seen, most)
-        places = np.flatnonzero(kept)
-        counter.add({name: values[places] for name, values in codes.items()}, len(places))
+            kept = kept & _first_rows(block, person, seen, max_rows)
+        rows_kept = np.flatnonzero(kept)
+        counter.add({name: values[rows_kept] for name, values in codes.items()}, len(rows_kept))
     return Secret(counter.counts())
 
 
 def count_values(
-    rows: PrivateRows, columns: Sequence[str], *, person: str | None, most: int
+    rows: PrivateRows, columns: Sequence[str], *, person: str | None, max_rows: int
 ) -> Mapping[str, Secret[dict[str, int]]]:
-    """How often each text occurs in some columns, of at most `most` rows of each person; only for `discover`."""
-    found: dict[str, dict[str, int]] = {name: {} for name in columns}
+    """How often each text occurs in some columns, with at most `max_rows` rows per person; only for `discover`."""
+    texts: dict[str, dict[str, int]] = {name: {} for name in columns}
     seen: dict[str, int] = {}
     for block in rows.blocks([*columns, *([] if person is None else [person])]):
-        kept = np.ones(block.rows, dtype=np.bool_) if person is None else _first_rows(block, person, seen, most)
-        for name, counts in found.items():
+        kept = np.ones(block.rows, dtype=np.bool_) if person is None else _first_rows(block, person, seen, max_rows)
+        for name, counts in texts.items():
             for text, is_kept in zip(cell_texts(block.column(name)), kept.tolist(), strict=True):
                 bare = (text or "").strip()
-                if is_kept and bare and "\0" not in bare:  # where OpenDP would cut a text short
+                if is_kept and bare and "\0" not in bare:  # OpenDP would cut a text short there
                     counts[bare] = counts.get(bare, 0) + 1
-    return {name: Secret(counts) for name, counts in found.items()}
+    return {name: Secret(counts) for name, counts in texts.items()}
 
 
 def discover(
     counts: Secret[dict[str, int]], column: str, ledger: ReleaseLedger, scale: float, delta: float, record: Record
 ) -> tuple[tuple[str, ...], ReleaseLedger]:
-    """The texts of a column whose noisy count is above a threshold, in order; and the ledger with their cost.
+    """The texts of a column whose noisy count is above a threshold, sorted; and the ledger with their cost.
 
-    Which texts there are is itself private: a text of one unit alone passes with probability `delta` at most.
+    Which texts occur is itself private: a text that only one unit has passes with probability `delta` at most.
     """
-    rows, replaces = ledger.terms.rows_each, ledger.terms.relation == "replace"
+    rows, replaces = ledger.terms.max_rows_per_person, ledger.terms.relation == "replace"
     moves = (2 * rows, math.ceil(math.sqrt(2.0) * rows), rows) if replaces else (rows, rows, rows)
     measurement, cost, risk = _threshold(scale, delta, moves)
     distance = rows * math.nextafter(math.sqrt(2.0), 0.0) if replaces else float(rows)
@@ -178,42 +191,45 @@ def discover(
     try:
         with uninterrupted():
             return tuple(sorted(measurement(reveal(counts)))), ledger
-    except Exception:  # whatever it was, its message could show a text
+    except Exception:  # its message could show a text
         problem = CutsError([core_failed()])
     raise problem
 
 
 def _threshold(scale: float, delta: float, moves: tuple[int, int, int]) -> tuple[Any, float, float]:
-    """The measurement of texts with the lowest threshold tried whose risk is at most `delta`; its cost, its risk."""
+    """The measurement with the lowest threshold, in steps of half the noise, whose risk is at most `delta`.
+
+    With its cost in rho, and its risk: the probability that a text of one unit alone passes.
+    """
     enable()
     space = domains.map_domain(domains.atom_domain(T=str), domains.atom_domain(T="i32"))
     metric = metrics.l02inf_distance(metrics.absolute_distance(T="i32"))
-    noises = 2
+    steps = 2
     while True:
-        threshold = moves[2] + math.ceil(noises * scale / 2)
-        made = measurements.make_gaussian_threshold(space, metric, scale=scale, threshold=threshold)
-        cost, risk = made.map(moves)  # type: ignore[no-untyped-call]
+        threshold = moves[2] + math.ceil(steps * scale / 2)
+        measurement = measurements.make_gaussian_threshold(space, metric, scale=scale, threshold=threshold)
+        cost, risk = measurement.map(moves)  # type: ignore[no-untyped-call]
         if risk <= delta:
-            return made, cost, risk
-        noises += 1
+            return measurement, cost, risk
+        steps += 1
 
 
-def _first_rows(block: Table, person: str, seen: dict[str, int], most: int) -> Bools:
-    """Which rows are among the first ones of their person; one without a readable person is not."""
+def _first_rows(block: Table, person: str, seen: dict[str, int], max_rows: int) -> Bools:
+    """Which rows are among the first `max_rows` of their person; a row without a readable person is not."""
     kept = np.zeros(block.rows, dtype=np.bool_)
-    for place, key in enumerate(cell_texts(block.column(person))):
+    for index, key in enumerate(cell_texts(block.column(person))):
         if key is not None and "\ufffd" not in key:  # several unreadable texts look the same
             seen[key] = seen.get(key, 0) + 1
-            kept[place] = seen[key] <= most
+            kept[index] = seen[key] <= max_rows
     return kept
 
 
 def core_failed() -> Diagnostic:
-    """A read that failed; why is not said, for it could depend on the rows."""
+    """A read that failed; the reason is withheld, because it could depend on the rows."""
     return Diagnostic(
         "core-failed",
-        "a private read failed; it stays charged",
-        help="nothing was written; run the program again, and report this if it happens twice",
+        "a private read failed and stays charged; the reason is withheld, because it could depend on the rows",
+        help="no file was written; run the program again, and report this if it happens twice",
         exit_code=PRIVACY,
     )
 

@@ -1,4 +1,4 @@
-"""Who answers about private rows, and what is asked: the two questions, without the rows."""
+"""The two questions about private rows, and the interface of whoever answers them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from cuts.data.table import IntArray
 from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.query import Query
 
-GRID = 1024  # scores are whole numbers of 1/GRID count: floats could break the sensitivity by rounding
+GRID = 1024  # scores are whole numbers of 1/GRID count: rounding floats could exceed the sensitivity
 
 
 class Curator(Protocol):
-    """Who answers about private rows: the core, or a transcript of its answers."""
+    """Answers questions about private rows: the core, or a replay of its answers."""
 
     @property
     def ledger(self) -> ReleaseLedger:
-        """What has been spent so far."""
+        """The ledger with every charge so far."""
 
     def measure(self, query: Query, sigma: float) -> IntArray:
         """The histogram with Gaussian noise of that scale on every cell."""
 
     def select(self, candidates: Sequence[Candidate], scale: float) -> int:
-        """The place of the candidate with about the highest score, by Gumbel noise of that scale on scores."""
+        """The index of the candidate with the highest noisy score, with Gumbel noise of that scale."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A histogram that could be measured, and what is publicly expected of it, in units of 1/GRID count."""
+    """A histogram that could be measured, and what the model predicts for it, in units of 1/GRID count."""
 
     query: Query
-    expected: IntArray  # by the model, same shape as the histogram
+    expected: IntArray  # counts predicted by the model, in the shape of the histogram
     weight: int
-    penalty: int  # the error a measurement would have
+    penalty: int  # subtracted from the score: part of the expected error of a measurement

@@ -47,8 +47,8 @@ def discover_domain(
     scale = gaussian_scale(rho, ledger.terms, len(texts) + 2 * len(numbers))
     found: dict[str, Column] = {}
     if texts:
-        person, most = ledger.terms.person, ledger.terms.rows_each
-        counts = count_values(rows, [column.name for column in texts], person=person, most=most)
+        person, max_rows = ledger.terms.person, ledger.terms.max_rows_per_person
+        counts = count_values(rows, [column.name for column in texts], person=person, max_rows=max_rows)
         for column in texts:
             known, ledger = discover(counts[column.name], column.name, ledger, scale, delta / len(texts), record)
             if known:
@@ -84,7 +84,7 @@ def _ranges(
     codec = build_codec(replace(schema, columns=tuple(columns), label=None, protected=(), derived=()), {})
     sizes = {bins.column.name: bins.size for bins in codec.columns}
     cliques = [(name,) for name in sizes]
-    counts = count_rows(rows, codec, cliques, person=ledger.terms.person, most=ledger.terms.rows_each)
+    counts = count_rows(rows, codec, cliques, person=ledger.terms.person, max_rows=ledger.terms.max_rows_per_person)
     core = Core(counts, ledger, record, measured_as="discover")
     found = []
     for column in columns:

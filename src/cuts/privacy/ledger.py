@@ -1,25 +1,28 @@
-"""What was read of private rows and what it cost, in exact fractions of rho; the promise that follows from it."""
+"""The reads of one release and their exact cost in rho; what the release promises."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
+from msgspec import Struct
+
 from cuts.count.cover import Clique
-from cuts.privacy.accountant import KEPT, epsilon_of
+from cuts.privacy.accountant import RESERVED_SHARE, epsilon_of
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, counted
 
 Kind = Literal["measure", "select", "discover"]
 Relation = Literal["add/remove", "replace"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One private read: of which columns, with which noise, and its cost.
+class Event(Struct, frozen=True, omit_defaults=True, rename={"kind": "type", "cost": "rho", "candidates": "of"}):
+    """One private read: its columns, its noise and its cost.
 
-    `scale` is that of the noise: of the Gaussian on counts when columns are measured, of the Gumbel on scores when one
-    of `candidates` sets of columns is selected. `sensitivity` is how far one unit moves what the noise is added to.
+    `scale` is the standard deviation of the Gaussian noise on counts when columns are measured, and the scale of the
+    Gumbel noise on scores when one of `candidates` sets of columns is selected. `sensitivity` is how far one protected
+    unit can move the numbers that the noise is added to.
     """
 
     kind: Kind
@@ -27,43 +30,42 @@ class Event:
     scale: float
     sensitivity: float
     cost: Fraction  # in rho
-    delta: float = 0.0  # of the discovery of a domain
+    delta: float = 0.0  # spent on discovering a domain
     candidates: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What is promised: (epsilon, delta) for tables that differ in one unit, a row or a person of so many rows."""
+    """The promise: (epsilon, delta) for tables that differ in one unit, which is a row or all rows of a person."""
 
     epsilon: float
     delta: float
-    rows_each: int = 1
-    person: str | None = None  # the column that tells persons apart
+    max_rows_per_person: int = 1
+    person: str | None = None  # the column that identifies persons
     relation: Relation = "add/remove"
 
     @property
     def unit(self) -> str:
-        """Whom the promise protects."""
-        if self.person is None:
-            return (
-                "one row" if self.rows_each == 1 else f"one person with at most {self.rows_each} rows, which is trusted"
-            )
-        return f"one person (`{self.person}`) with at most {counted(self.rows_each, 'row')}"
+        """The unit that the promise protects, in words."""
+        rows = counted(self.max_rows_per_person, "row")
+        if self.person is not None:
+            return f"one person (`{self.person}`) with at most {rows}"
+        return "one row" if self.max_rows_per_person == 1 else f"one person with at most {rows} (assumed, not enforced)"
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What was released of the same data before: the data as a salted hash, how often, at what cost together."""
+    """Earlier releases of the same data: its name as a salted hash, how many there were, and their total cost."""
 
     data: str = ""
     releases: int = 0
     rho: Fraction = Fraction(0)
-    delta: float = 0.0  # spent on domains
+    delta: float = 0.0  # spent on discovering domains
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLedger:
-    """The budget of a release, `rho` of zCDP, and every read charged to it."""
+    """The budget of one release, `rho` of zCDP, and every read charged to it."""
 
     terms: Terms
     rho: Fraction
@@ -72,30 +74,40 @@ class ReleaseLedger:
 
     @property
     def spent(self) -> Fraction:
-        """The rho of all reads together."""
+        """The total rho of all reads.
+
+        Costs add up although later reads depend on earlier answers: a privacy filter for zCDP (Feldman and Zrnic,
+        "Individual Privacy Accounting via a Rényi Filter", 2021) refuses the read that would exceed the budget.
+        """
         return sum((event.cost for event in self.events), Fraction(0))
 
     @property
     def left(self) -> Fraction:
-        """What may still be spent."""
-        return self.rho * (1 - KEPT) - self.spent
+        """The rho that may still be spent."""
+        return self.rho * (1 - RESERVED_SHARE) - self.spent
 
     def charged(self, event: Event) -> ReleaseLedger:
-        """The ledger with one read more; a `CutsError` if it is not affordable."""
+        """The ledger with one read more; a `CutsError` if the budget does not cover it.
+
+        A sensitivity of D under noise of scale s costs at least `D^2 / (2 s^2)`. For the Gaussian mechanism this is
+        its exact price (Bun and Steinke 2016, Proposition 1.6).
+        """
+        if not (0 < event.scale < math.inf and 0 <= event.sensitivity < math.inf):
+            raise ValueError("noise is positive, sensitivity is not negative, and both are finite")
         if event.cost < Fraction(event.sensitivity) ** 2 / (2 * Fraction(event.scale) ** 2):
-            raise ValueError("a read costs at least its sensitivity over its noise, squared and halved")
+            raise ValueError("a read costs at least sensitivity^2 / (2 scale^2)")
         if event.cost > self.left:
             raise CutsError([budget_spent()])
         return replace(self, events=(*self.events, event))
 
     @property
     def delta_spent(self) -> float:
-        """The delta used to discover the domain; the rest belongs to the conversion of rho."""
+        """The delta spent on discovering the domain; the rest is used to convert rho."""
         return sum(event.delta for event in self.events)
 
     @property
     def epsilon_spent(self) -> float:
-        """What the reads amount to at the promised delta, rounded up."""
+        """The epsilon of all reads at the promised delta, rounded up."""
         return epsilon_of(self.spent, self.terms.delta - self.delta_spent)
 
 
@@ -104,6 +116,6 @@ def budget_spent() -> Diagnostic:
     return Diagnostic(
         "budget-spent",
         "the privacy budget does not cover this read, so it was refused",
-        help="nothing was read; raise EPSILON, or ask for less",
+        help="no rows were read for it; raise EPSILON, or measure fewer columns",
         exit_code=PRIVACY,
     )

@@ -1,8 +1,11 @@
-"""All releases of private rows on this machine, in one file: what is spent on the same data adds up.
+"""The ledger file: all releases of private rows on this machine, so that what is spent on the same data adds up.
 
-Every line is a JSON object with the hash of the line before it: `open` when a release begins, `charge` before each
-read, so what a crashed run spent counts too. Lines are only ever added. Data goes by a name its owner gives; a model
-shows it salted and hashed.
+Each line is a JSON object with the hash of the line before it: `begin` once, `open` when a release begins, `charge`
+before each read, so a crashed run counts too. Lines are only ever appended. Data goes by a name that its owner gives;
+a model holds that name salted and hashed.
+
+One process at a time reads or writes the file: it holds the lock `<ledger>.lock`, an empty file beside the real path
+of the ledger, which stays there. Two paths to one ledger, such as a symbolic link, therefore share one lock.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, BinaryIO, TypeAlias
+
+from filelock import FileLock, Timeout
+from msgspec import Meta, Struct
 
 from cuts.privacy.accountant import epsilon_of
-from cuts.privacy.ledger import Event, History, ReleaseLedger, Terms
-from cuts.privacy.release_json import event_data
+from cuts.privacy.ledger import Event, History, ReleaseLedger
+from cuts.privacy.release_json import from_data, to_data
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, counted, usage_error
 from cuts.text.files import unwritable
 
@@ -30,22 +36,22 @@ VARIABLE = "CUTS_LEDGER"
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the releases of some data came to."""
+    """The total of all releases of one data set."""
 
     data: str
     releases: int
     rho: Fraction
-    converted: float  # the largest delta that was left to turn rho into epsilon
-    domains: float  # delta spent on domains
+    converted: float  # the largest delta that was left to convert rho into epsilon
+    domains: float  # delta spent on discovering domains
 
     @property
     def delta(self) -> float:
-        """The delta of all of them together."""
+        """The delta of all releases together."""
         return self.converted + self.domains
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of all of them together at that delta, rounded up."""
+        """The epsilon of all releases together at that delta, rounded up."""
         return 0.0 if self.rho == 0 else epsilon_of(self.rho, self.converted)
 
 
@@ -54,72 +60,77 @@ class LedgerFile:
     """The file of all releases."""
 
     path: Path
+    max_wait: float = 60.0  # seconds for other processes to finish with the file
 
     def open(self, data: str, ledger: ReleaseLedger, schema_hash: str, *, max_epsilon: float | None = None) -> Entry:
-        """Begin a release; a `CutsError` if with it more would be spent on the data than `max_epsilon`."""
-        with self._locked() as lines:
-            before = _spent(lines, data)
+        """The entry of a new release; a `CutsError` if the data's total epsilon would exceed `max_epsilon`."""
+        with self._locked() as chain:
+            before = _spent(chain.entries, data)
             terms = ledger.terms
             _check_limit(before, ledger.rho, terms.delta, max_epsilon)
-            salt = next((line["salt"] for line in lines if line["type"] == "begin"), None)
+            salt = next((entry.salt for entry in chain.entries if isinstance(entry, _Begin)), None)
             if salt is None:
                 salt = secrets.token_hex(16)
-                self._add(lines, {"type": "begin", "salt": salt})
+                self._append(chain, {"type": "begin", "salt": salt})
             release = secrets.token_hex(8)
-            told = {"type": "open", "release": release, "data": data, "at": _now(), **_terms(terms)}
-            self._add(lines, {**told, "rho": str(ledger.rho), "schema": schema_hash})
-            hidden = hashlib.sha256(f"{salt} {data}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            history = History(hidden, before.releases, before.rho, before.domains)
+            line = {
+                **{"type": "open", "release": release, "data": data, "at": _now()},
+                **{"epsilon": terms.epsilon, "delta": terms.delta, "relation": terms.relation},
+                **{"max_rows_per_person": terms.max_rows_per_person, "person": terms.person},
+                **{"rho": str(ledger.rho), "schema": schema_hash},
+            }
+            self._append(chain, line)
+            salted = hashlib.sha256(f"{salt} {data}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+            history = History(salted, before.releases, before.rho, before.domains)
             return Entry(self, release, data, terms.delta, history, max_epsilon)
 
     def spent(self) -> tuple[Spent, ...]:
-        """What was spent on each data, in order of their first release."""
+        """The total of each data set, in order of first releases."""
         if not self.path.exists():
             return ()
-        with self._locked() as lines:
-            names = dict.fromkeys(line["data"] for line in lines if line["type"] == "open")
-            return tuple(_spent(lines, name) for name in names)
+        with self._locked() as chain:
+            names = dict.fromkeys(entry.data for entry in chain.entries if isinstance(entry, _Opening))
+            return tuple(_spent(chain.entries, name) for name in names)
 
     def charge(self, entry: Entry, event: Event) -> None:
-        """Write a read of a release down; a `CutsError` if that is beyond its limit."""
-        with self._locked(whole=entry.max_epsilon is not None) as lines:
+        """Append a read of a release; a `CutsError` if it would exceed the limit of the release."""
+        with self._locked(whole=entry.max_epsilon is not None) as chain:
             if entry.max_epsilon is not None:  # another release may have been charged since this one began
-                before = _spent(lines, entry.data)
+                before = _spent(chain.entries, entry.data)
                 _check_limit(before, event.cost, entry.delta, entry.max_epsilon)
-            told = {**event_data(event), "kind": event.kind, "type": "charge", "release": entry.release}
-            self._add(lines, told)
+            line = {**to_data(event), "kind": event.kind, "type": "charge", "release": entry.release}
+            self._append(chain, line)
 
-    def _add(self, lines: list[dict[str, Any]], told: Mapping[str, Any]) -> None:
-        line = {**told, "prev": _hash(lines[-1]) if lines else ""}
+    def _append(self, chain: _Chain, line: Mapping[str, Any]) -> None:
+        chained = {**line, "prev": chain.last_hash}
         with self.path.open("ab+") as stream:
-            if stream.tell() and not self._ends_line(stream):
+            if stream.tell() and not _ends_line(stream):
                 stream.write(b"\n")
-            stream.write(json.dumps(line).encode() + b"\n")
+            stream.write(json.dumps(chained).encode() + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
-        lines.append(line)
-
-    @staticmethod
-    def _ends_line(stream: Any) -> bool:
-        stream.seek(-1, os.SEEK_END)
-        return bool(stream.read(1) == b"\n")
+        chain.last_hash = _hash(chained)
 
     @contextmanager
-    def _locked(self, *, whole: bool = True) -> Iterator[list[dict[str, Any]]]:
-        """The lines so far, or only the last one, while nobody else adds any."""
+    def _locked(self, *, whole: bool = True) -> Iterator[_Chain]:
+        """The chain of entries, or only its end, while no other process reads or writes the file."""
+        real = self.path.resolve()
+        lock = real.with_name(f"{real.name}.lock")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.with_name(self.path.name + ".lock").open("w") as lock, _only_one(lock):
-                yield _read(self.path) if whole else _read_last(self.path)
+            real.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(lock, timeout=self.max_wait):
+                yield _read(self.path) if whole else _read_end(self.path)
+        except Timeout:
+            raise ledger_in_use(self.path, lock, self.max_wait) from None
         except OSError as error:
             raise unwritable(self.path, error) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One release in the book."""
+    """One release in the ledger file."""
 
-    book: LedgerFile
+    ledger_file: LedgerFile
     release: str
     data: str
     delta: float
@@ -127,129 +138,148 @@ class Entry:
     max_epsilon: float | None = None
 
     def record(self, event: Event) -> None:
-        """Write a charge down, before the rows are read for it."""
-        self.book.charge(self, event)
+        """Append a charge, before the rows are read for it."""
+        self.ledger_file.charge(self, event)
 
 
 def default_ledger_file() -> LedgerFile:
-    """The book of this user: where CUTS_LEDGER says, or in the folder programs keep their state in."""
-    given = os.environ.get(VARIABLE)
+    """The ledger file of this user: the path in CUTS_LEDGER, or one in the user's state folder."""
+    named = os.environ.get(VARIABLE)
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return LedgerFile(Path(given) if given else Path(state) / "cuts" / "ledger.jsonl")
+    return LedgerFile(Path(named) if named else Path(state) / "cuts" / "ledger.jsonl")
 
 
-def _spent(lines: Sequence[Mapping[str, Any]], data: str) -> Spent:
-    opened = {line["release"]: line for line in lines if line["type"] == "open" and line["data"] == data}
-    charges = [line for line in lines if line["type"] == "charge" and line["release"] in opened]
-    domains = dict.fromkeys(opened, 0.0)
-    for line in charges:
-        domains[line["release"]] += line.get("delta", 0.0)
-    rho = sum((Fraction(line["rho"]) for line in charges), Fraction(0))
-    used = {line["release"] for line in charges}
-    left = [opened[release]["delta"] - domains[release] for release in used]
-    return Spent(data, len(used), rho, max(left, default=0.0), sum(domains.values()))
+# --- lines
 
 
-def _check_limit(before: Spent, rho: Fraction, delta: float, most: float | None) -> None:
-    """Raise if with so much more than was spent before epsilon would be beyond a limit."""
-    total = epsilon_of(before.rho + rho, max(before.converted, delta))
-    if most is not None and total > most:
-        raise CutsError([beyond_limit(before, total, most)])
+class _Begin(Struct, frozen=True, tag_field="type", tag="begin"):
+    prev: str  # hash of the line before, as in all lines
+    salt: str
 
 
-def _terms(terms: Terms) -> dict[str, Any]:
-    return {
-        "epsilon": terms.epsilon,
-        "delta": terms.delta,
-        "relation": terms.relation,
-        "max_rows_per_person": terms.rows_each,
-        "person": terms.person,
-    }
+class _Opening(Struct, frozen=True, tag_field="type", tag="open"):
+    prev: str
+    release: str
+    data: str
+    delta: Annotated[float, Meta(gt=0, lt=1)]
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    """The lines of the file, each following the one before it."""
+class _Charge(Struct, frozen=True, tag_field="type", tag="charge"):
+    prev: str
+    release: str
+    rho: Fraction
+    delta: Annotated[float, Meta(ge=0)] = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rho <= 0:
+            raise ValueError("a charge is positive")
+
+
+_Line: TypeAlias = _Begin | _Opening | _Charge
+
+
+@dataclass(slots=True)
+class _Chain:
+    """What is read of the lines, and the hash of the last one, which the next line must hold."""
+
+    entries: Sequence[_Line] = ()
+    last_hash: str = ""
+
+
+def _read(path: Path) -> _Chain:
+    """All lines of the file, each holding the hash of the one before it."""
     if not path.exists():
-        return []
-    lines: list[dict[str, Any]] = []
+        return _Chain()
+    entries: list[_Line] = []
+    last_hash = ""
     for number, text in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), start=1):
         try:
             line = json.loads(text)
-            is_fine = line["prev"] == (_hash(lines[-1]) if lines else "") and _is_entry(line)
-        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
-            is_fine = False
-        if not is_fine:
-            raise CutsError([bad_book(path, number)])
-        lines.append(line)
-    return lines
+            entry: _Line = from_data(line, _Line)
+            if entry.prev != last_hash:
+                raise ValueError("another line stood before this one")
+            last_hash = _hash(line)
+        except (ValueError, RecursionError):
+            raise bad_ledger(path, number) from None
+        entries.append(entry)
+    return _Chain(entries, last_hash)
 
 
-def _read_last(path: Path) -> list[dict[str, Any]]:
-    """The last line of the file alone."""
+def _read_end(path: Path) -> _Chain:
+    """The end of the chain: the hash of the last line alone."""
     size, length, end = path.stat().st_size, 1 << 12, b""
     with path.open("rb") as stream:
         while b"\n" not in end.rstrip(b"\n") and len(end) < size:
             stream.seek(-min(length, size), os.SEEK_END)
             end, length = stream.read(), 2 * length
     try:
-        return [json.loads(end.rstrip(b"\n").rpartition(b"\n")[2])]
+        return _Chain(last_hash=_hash(json.loads(end.rstrip(b"\n").rpartition(b"\n")[2])))
     except (ValueError, RecursionError):
-        raise CutsError([bad_book(path, path.read_bytes().count(b"\n"))]) from None
+        raise bad_ledger(path, path.read_bytes().count(b"\n")) from None
 
 
-def _is_entry(line: Mapping[str, Any]) -> bool:
-    """Whether a line has what is read of it."""
-    match line["type"]:
-        case "begin":
-            return isinstance(line["salt"], str)
-        case "open":
-            return all(isinstance(line[key], str) for key in ("release", "data")) and 0 < line["delta"] < 1
-        case "charge":
-            return isinstance(line["release"], str) and Fraction(line["rho"]) > 0 and line.get("delta", 0.0) >= 0
-        case _:
-            return False
+def _ends_line(stream: BinaryIO) -> bool:
+    stream.seek(-1, os.SEEK_END)
+    return stream.read(1) == b"\n"
 
 
-def _hash(line: Mapping[str, Any]) -> str:
+def _hash(line: object) -> str:
     return hashlib.sha256(json.dumps(line, sort_keys=True).encode()).hexdigest()
-
-
-@contextmanager
-def _only_one(lock: Any) -> Iterator[None]:
-    """Wait until nobody else holds the lock; it is given back at the end."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        msvcrt.locking(lock.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
-        yield
-        return
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    yield
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def beyond_limit(before: Spent, total: float, most: float) -> Diagnostic:
-    """A release that would spend more than its owner allows."""
-    spent = (
-        f"{counted(before.releases, 'release')} spent {before.epsilon:.4g} of it before; " if before.releases else ""
-    )
+# --- totals
+
+
+def _spent(entries: Sequence[_Line], data: str) -> Spent:
+    openings = {entry.release: entry for entry in entries if isinstance(entry, _Opening) and entry.data == data}
+    charges = [entry for entry in entries if isinstance(entry, _Charge) and entry.release in openings]
+    domains = dict.fromkeys(openings, 0.0)
+    for charge in charges:
+        domains[charge.release] += charge.delta
+    rho = sum((charge.rho for charge in charges), Fraction(0))
+    releases = {charge.release for charge in charges}  # one that read nothing does not count
+    converted = [openings[release].delta - domains[release] for release in releases]
+    return Spent(data, len(releases), rho, max(converted, default=0.0), sum(domains.values()))
+
+
+def _check_limit(before: Spent, rho: Fraction, delta: float, max_epsilon: float | None) -> None:
+    """Raise if `rho` more than was spent before would exceed a limit on epsilon."""
+    total = epsilon_of(before.rho + rho, max(before.converted, delta))
+    if max_epsilon is not None and total > max_epsilon:
+        raise CutsError([beyond_limit(before, total, max_epsilon)])
+
+
+# --- diagnostics
+
+
+def beyond_limit(before: Spent, total: float, max_epsilon: float) -> Diagnostic:
+    """A release that would exceed the limit of its owner."""
+    spent = f"{counted(before.releases, 'release')} already spent {before.epsilon:.4g}. " if before.releases else ""
     return Diagnostic(
         "budget-spent",
-        f"epsilon {total:.4g} would be spent on `{before.data}`, more than {most:g}",
-        help=f"{spent}this was not read. Models of a release there is cost nothing: `--from-transcript`",
+        f"`{before.data}` would reach a total epsilon of {total:.4g}, above the limit of {max_epsilon:g}",
+        help=f"{spent}No rows were read. Fitting from an existing release is free: pass `--from-transcript`.",
         exit_code=PRIVACY,
     )
 
 
-def bad_book(path: Path, line: int) -> Diagnostic:
-    """A file of releases that was changed or damaged."""
+def bad_ledger(path: Path, line: int) -> CutsError:
+    """A ledger file that was changed or damaged."""
     return usage_error(
         "bad-ledger",
         f"{path}, line {line}: it does not follow from the lines before it",
-        "the file was changed or damaged; restore it, or move it away to begin a new one",
-    ).diagnostics[0]
+        "the ledger file was changed or damaged; restore it from a backup, or move it away to start a new one",
+    )
+
+
+def ledger_in_use(path: Path, lock: Path, seconds: float) -> CutsError:
+    """A ledger file that another process did not give back in time."""
+    return usage_error(
+        "bad-ledger",
+        f"{path} is in use: another process held its lock for more than {seconds:g} seconds",
+        f"no rows were read; wait until other runs with this ledger have ended, then try again (lock file: {lock})",
+    )

@@ -1,4 +1,4 @@
-"""What is asked of private rows: the histogram of some columns, over their bins or over groups of bins."""
+"""A question about private rows: the histogram of some columns, over their bins or over groups of bins."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from cuts.count.cover import Clique
 from cuts.data.table import IntArray
 
-Owners: TypeAlias = tuple[int, ...]  # of a column: the group each bin belongs to, numbered from 0
+Owners: TypeAlias = tuple[int, ...]  # the group of each bin of a column, numbered from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A histogram: the columns, and for each of them the groups its bins are counted in.
+    """A histogram: the columns, and for each of them the groups in which its bins are counted.
 
     >>> Query(("age",), ((0, 0, 1),)).shape
     (2,)
@@ -28,31 +28,31 @@ class Query:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Groups of each column."""
+        """The number of groups of each column."""
         return tuple(max(owner) + 1 for owner in self.owners)
 
     @property
     def cells(self) -> int:
-        """Cells of the histogram."""
+        """The number of cells of the histogram."""
         return prod(self.shape)
 
 
 def fine(clique: Clique, sizes: Mapping[str, int]) -> Query:
-    """The histogram over the bins themselves."""
+    """The histogram over single bins."""
     return Query(clique, tuple(tuple(range(sizes[name])) for name in clique))
 
 
 def grouped(counts: IntArray, query: Query) -> IntArray:
-    """The histogram over groups, from the one over bins; a row counts once in either.
+    """The histogram over groups, from the one over bins; each row counts once in both.
 
     >>> grouped(np.array([[1, 2], [3, 4], [5, 6]]), Query(("a", "b"), ((0, 0, 1), (0, 1)))).tolist()
     [[4, 6], [5, 6]]
     """
-    found = counts
+    histogram = counts
     for axis, (owner, size) in enumerate(zip(query.owners, query.shape, strict=True)):
         if size == len(owner):
             continue
-        summed = np.zeros((*found.shape[:axis], size, *found.shape[axis + 1 :]), dtype=np.int64)
-        np.add.at(np.moveaxis(summed, axis, 0), np.array(owner), np.moveaxis(found, axis, 0))
-        found = summed
-    return found
+        summed = np.zeros((*histogram.shape[:axis], size, *histogram.shape[axis + 1 :]), dtype=np.int64)
+        np.add.at(np.moveaxis(summed, axis, 0), np.array(owner), np.moveaxis(histogram, axis, 0))
+        histogram = summed
+    return histogram

@@ -1,65 +1,71 @@
-"""Ledgers as JSON values and back: costs are fractions, so nothing is lost."""
+"""Releases as JSON values and back, with strict types: costs are written as fractions, so nothing is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from cuts.privacy.ledger import Event, History, Relation, ReleaseLedger, Terms
 
 
+class LedgerJson(Struct, frozen=True):
+    """A ledger as it is written: its terms, its budget, and what was read."""
+
+    epsilon: Annotated[float, Meta(gt=0)]
+    delta: Annotated[float, Meta(gt=0, lt=1)]
+    max_rows_per_person: Annotated[int, Meta(ge=1, le=2**53)]
+    person: str | None
+    relation: Relation
+    rho: Fraction
+    history: History
+    events: tuple[Event, ...]
+
+    def ledger(self) -> ReleaseLedger:
+        """The ledger; a `ValueError` or `CutsError` if an event costs too little or the budget does not cover it."""
+        terms = Terms(self.epsilon, self.delta, self.max_rows_per_person, self.person, self.relation)
+        ledger = ReleaseLedger(terms, self.rho, self.history)
+        for event in self.events:
+            ledger = ledger.charged(event)
+        return ledger
+
+
+def ledger_json(ledger: ReleaseLedger) -> LedgerJson:
+    """The ledger as it is written."""
+    return LedgerJson(**asdict(ledger.terms), rho=ledger.rho, history=ledger.history, events=ledger.events)
+
+
 def ledger_data(ledger: ReleaseLedger) -> dict[str, Any]:
-    """A ledger as JSON values, costs as fractions."""
-    terms = ledger.terms
-    return {
-        "epsilon": terms.epsilon,
-        "delta": terms.delta,
-        "max_rows_per_person": terms.rows_each,
-        "person": terms.person,
-        "relation": terms.relation,
-        "rho": str(ledger.rho),
-        "history": {**asdict(ledger.history), "rho": str(ledger.history.rho)},
-        "events": [event_data(event) for event in ledger.events],
-    }
+    """The ledger as JSON values."""
+    data: dict[str, Any] = to_data(ledger_json(ledger))
+    return data
 
 
-def ledger_from(data: Mapping[str, Any]) -> ReleaseLedger:
-    """The ledger of JSON values."""
-    terms = Terms(
-        float(data["epsilon"]),
-        float(data["delta"]),
-        int(data["max_rows_per_person"]),
-        data["person"],
-        data["relation"],
-    )
-    history = History(**{**data["history"], "rho": Fraction(data["history"]["rho"])})
-    if not (
-        terms.epsilon > 0 and 0 < terms.delta < 1 and terms.rows_each >= 1 and terms.relation in get_args(Relation)
-    ):
-        raise ValueError("these are no terms of privacy")
-    ledger = ReleaseLedger(terms, Fraction(data["rho"]), history)
-    for event in data["events"]:
-        ledger = ledger.charged(event_from(event))
-    return ledger
+def to_data(value: object) -> Any:
+    """JSON values of a struct or dataclass; fractions become texts such as `1/3`.
+
+    >>> to_data(Event("measure", ("age",), 2.0, 1.0, Fraction(1, 8)))["rho"]
+    '1/8'
+    """
+    return msgspec.to_builtins(value, enc_hook=str)
 
 
-def event_data(event: Event) -> dict[str, Any]:
-    """A charge as JSON values."""
-    return {
-        "type": event.kind,
-        "clique": list(event.clique),
-        "scale": event.scale,
-        "sensitivity": event.sensitivity,
-        "rho": str(event.cost),
-        **({"delta": event.delta} if event.delta else {}),
-        **({"of": event.candidates} if event.candidates else {}),
-    }
+def from_data(data: object, kind: Any) -> Any:
+    """The value of type `kind` that JSON values stand for; a `ValueError` if their types differ.
+
+    >>> from_data({"type": "select", "clique": [], "scale": 1, "sensitivity": 1.0, "rho": "1/2", "of": 3}, Event).cost
+    Fraction(1, 2)
+    """
+    try:
+        return msgspec.convert(data, kind, dec_hook=_fraction)
+    except (msgspec.ValidationError, ArithmeticError) as error:
+        raise ValueError(str(error)) from None
 
 
-def event_from(data: Mapping[str, Any]) -> Event:
-    """The charge of JSON values."""
-    kind, clique = data["type"], tuple(map(str, data["clique"]))
-    cost = Fraction(data["rho"])
-    return Event(kind, clique, data["scale"], data["sensitivity"], cost, data.get("delta", 0.0), data.get("of", 0))
+def _fraction(kind: type, text: object) -> Fraction:
+    if kind is not Fraction or not isinstance(text, str):
+        raise TypeError("a fraction is written as a text")
+    return Fraction(text)

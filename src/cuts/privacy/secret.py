@@ -1,22 +1,22 @@
-"""A value that cannot be shown, compared, turned into a number or written: true counts of private rows."""
+"""A value that cannot be printed, compared, converted or serialised: the true counts of private rows."""
 
 from __future__ import annotations
 
 from typing import Any, Generic, NoReturn, TypeVar
 
-_Held = TypeVar("_Held")
+_Value = TypeVar("_Value")
 
 
-class Secret(Generic[_Held]):
-    """Holds a value that only `reveal` gives back, which only the trusted core may call (a test of imports)."""
+class Secret(Generic[_Value]):
+    """Holds a value that only `reveal` returns; only the trusted core may import `reveal` (a test checks it)."""
 
     __slots__ = ("__value",)
 
-    def __init__(self, value: _Held) -> None:
+    def __init__(self, value: _Value) -> None:
         self.__value = value
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("a secret is not to be looked at")
+        raise TypeError("a secret cannot be inspected")
 
     def __repr__(self) -> str:
         return "Secret(...)"
@@ -28,6 +28,6 @@ class Secret(Generic[_Held]):
     __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = __getstate__ = _refuse
 
 
-def reveal(secret: Secret[_Held]) -> _Held:
-    """The value."""
+def reveal(secret: Secret[_Value]) -> _Value:
+    """The value inside."""
     return secret._Secret__value  # type: ignore[attr-defined, no-any-return]

@@ -1,7 +1,7 @@
-"""The answers of the core in order: all that is ever known of private rows, and all that a model is made from.
+"""The answers of the core in order: all that is ever published about private rows, and all that a model is fitted to.
 
-A transcript is public. It is written as JSON with numbers exact; `Replay` answers from it as the core did, without
-rows, and refuses questions the core was not asked.
+A transcript is public. It is written as JSON with exact numbers. `Replay` answers from it as the core did, without
+rows, and refuses questions that the core was not asked.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from cuts.count.cover import Clique
 from cuts.data.codec import Codec
@@ -23,11 +24,11 @@ from cuts.data.table import Floats, IntArray
 from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, ReleaseLedger, Terms
 from cuts.privacy.query import Owners, Query
-from cuts.privacy.release_json import ledger_data, ledger_from
+from cuts.privacy.release_json import LedgerJson, from_data, ledger_json, to_data
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic
 from cuts.text.files import read_text
 
-FORMAT, VERSION = "cuts-transcript", 1
+Count = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,48 +132,67 @@ def _answered(ledger: ReleaseLedger) -> list[Event]:
 # --- as JSON
 
 
+class _SelectJson(Struct, frozen=True, tag_field="type", tag="select"):
+    clique: Clique
+    of: int  # candidates
+    scale: float
+
+
+class _MeasureJson(Struct, frozen=True, tag_field="type", tag="measure"):
+    clique: Clique
+    groups: tuple[Annotated[int, Meta(ge=0)], ...]  # for each column, an index into the transcript's `groups`
+    sigma: float
+    values: list[Count]  # the histogram, flat
+
+
+class _TranscriptJson(Struct, frozen=True):
+    format: Literal["cuts-transcript"]
+    version: Literal[1]
+    codec: dict[str, Any]
+    ledger: LedgerJson
+    groups: list[Owners]  # each grouping of bins is listed once
+    answers: list[_MeasureJson | _SelectJson]
+
+
 def as_data(transcript: Transcript) -> dict[str, Any]:
     """The transcript as JSON values; groups of bins are listed once."""
     levels: dict[Owners, int] = {}
-    answers: list[dict[str, Any]] = []
-    for each in transcript.answers:
-        if isinstance(each, Choice):
-            answers.append({"type": "select", "clique": each.clique, "of": each.candidates, "scale": each.scale})
+    answers: list[_MeasureJson | _SelectJson] = []
+    for answer in transcript.answers:
+        if isinstance(answer, Choice):
+            answers.append(_SelectJson(answer.clique, answer.candidates, answer.scale))
         else:
-            groups = [levels.setdefault(owner, len(levels)) for owner in each.query.owners]
-            told = {"type": "measure", "clique": each.query.clique, "groups": groups, "sigma": each.sigma}
-            answers.append({**told, "values": each.values.ravel().tolist()})
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "codec": codec_data(transcript.codec),
-        "ledger": ledger_data(transcript.ledger),
-        "groups": [list(owner) for owner in levels],
-        "answers": answers,
-    }
+            query = answer.query
+            groups = tuple(levels.setdefault(owner, len(levels)) for owner in query.owners)
+            answers.append(_MeasureJson(query.clique, groups, answer.sigma, answer.values.ravel().tolist()))
+    codec, ledger = codec_data(transcript.codec), ledger_json(transcript.ledger)
+    data: dict[str, Any] = to_data(_TranscriptJson("cuts-transcript", 1, codec, ledger, list(levels), answers))
+    return data
 
 
-def transcript_from(data: Mapping[str, Any]) -> Transcript:
-    """The transcript of JSON values; `ValueError`, `LookupError` or `TypeError` for anything else."""
-    if data["format"] != FORMAT or data["version"] != VERSION:
-        raise ValueError("this is no transcript, or one of another version")
-    try:
-        levels = [tuple(map(_whole, owner)) for owner in data["groups"]]
-        answers = tuple(_answer(each, levels) for each in data["answers"])
-        found = Transcript(codec_from(data["codec"]), ledger_from(data["ledger"]), answers)
-    except ArithmeticError:
-        raise ValueError("a number of the transcript is none") from None
-    sizes = {bins.column.name: bins.size for bins in found.codec.columns}
-    for answer, event in zip(answers, _answered(found.ledger), strict=True):
-        _check_paid(answer, event, found.ledger.terms)
+def transcript_from(data: object) -> Transcript:
+    """The transcript of JSON values; `ValueError`, `LookupError`, `TypeError` or `CutsError` for anything else."""
+    written: _TranscriptJson = from_data(data, _TranscriptJson)
+    answers = tuple(_answer(answer, written.groups) for answer in written.answers)
+    transcript = Transcript(codec_from(written.codec), written.ledger.ledger(), answers)
+    sizes = {bins.column.name: bins.size for bins in transcript.codec.columns}
+    for answer, event in zip(answers, _answered(transcript.ledger), strict=True):
+        _check_paid(answer, event, transcript.ledger.terms)
         if isinstance(answer, Measurement):
             _check_groups(answer.query, sizes)
-    return found
+    return transcript
+
+
+def _answer(written: _MeasureJson | _SelectJson, groups: Sequence[Owners]) -> Measurement | Choice:
+    if isinstance(written, _SelectJson):
+        return Choice(written.clique, written.of, written.scale)
+    query = Query(written.clique, tuple(groups[index] for index in written.groups))
+    return Measurement(query, written.sigma, np.array(written.values, dtype=np.int64).reshape(query.shape))
 
 
 def _check_paid(answer: Measurement | Choice, event: Event, terms: Terms) -> None:
     """Raise unless a charge is the one of an answer, for at least what a unit moves."""
-    rows = terms.rows_each
+    rows = terms.max_rows_per_person
     if isinstance(answer, Choice):
         paid = event.kind == "select" and (answer.candidates, answer.scale) == (event.candidates, event.scale)
         least = float(rows * GRID * (2 if terms.relation == "replace" else 1))
@@ -209,18 +229,3 @@ def bad_transcript(path: Path) -> Diagnostic:
     title = f"{path} is no transcript of `cuts`, or was changed"
     help = "give a private model, or what `cuts ledger transcript` wrote"
     return Diagnostic("bad-transcript", title, help=help, exit_code=USAGE)
-
-
-def _answer(data: Mapping[str, Any], levels: Sequence[Owners]) -> Measurement | Choice:
-    clique = tuple(map(str, data["clique"]))
-    if data["type"] == "select":
-        return Choice(clique, int(data["of"]), float(data["scale"]))
-    query = Query(clique, tuple(levels[place] for place in data["groups"]))
-    values = np.array([_whole(value) for value in data["values"]], dtype=np.int64)
-    return Measurement(query, float(data["sigma"]), values.reshape(query.shape))
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError("a whole number was expected")
-    return value

@@ -1,11 +1,13 @@
-"""The book of releases: what is spent on the same data adds up, and nothing makes it less."""
+"""The ledger file: what is spent on the same data adds up, and nothing makes it less."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,11 +27,11 @@ from cuts.text.diagnostic import PRIVACY, CutsError
 from privacy.people import PEOPLE, counts_of, draw_people, opened, sizes_of, uniform, workload_of
 from privacy.twin import event
 
-TESTS = Path(__file__).parents[1]
+ENVIRONMENT = {"PYTHONPATH": os.pathsep.join(sys.path)}  # of other processes
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> LedgerFile:
+def ledger_file(tmp_path: Path) -> LedgerFile:
     return LedgerFile(tmp_path / "state" / "ledger.jsonl")
 
 
@@ -60,51 +62,51 @@ def refusal(act: Callable[[], object]) -> str | None:
 # --- adding up
 
 
-def test_releases_of_the_same_data_add_up(book: LedgerFile) -> None:
+def test_releases_of_the_same_data_add_up(ledger_file: LedgerFile) -> None:
     spent = Fraction(0)
     for number in range(3):
-        entry = book.open("patients", opened(), "schema")
+        entry = ledger_file.open("patients", opened(), "schema")
         assert (entry.history.releases, entry.history.rho) == (number, spent)
         spent += spend(entry, opened(), Fraction(1, 2))
-    (found,) = book.spent()
+    (found,) = ledger_file.spent()
     assert (found.data, found.releases, found.rho) == ("patients", 3, spent)
     assert found.epsilon == epsilon_of(spent, 0.01)
 
 
-def test_other_data_is_counted_apart(book: LedgerFile) -> None:
+def test_other_data_is_counted_apart(ledger_file: LedgerFile) -> None:
     for data, share in (("patients", Fraction(1, 2)), ("customers", Fraction(1, 3)), ("patients", Fraction(1, 4))):
-        spend(book.open(data, opened(), "schema"), opened(), share)
+        spend(ledger_file.open(data, opened(), "schema"), opened(), share)
     rho = opened().rho
-    assert [(each.data, each.releases, each.rho) for each in book.spent()] == [
+    assert [(each.data, each.releases, each.rho) for each in ledger_file.spent()] == [
         ("patients", 2, rho * Fraction(3, 4)),
         ("customers", 1, rho * Fraction(1, 3)),
     ]
 
 
-def test_the_core_writes_every_charge_down_before_it_reads(book: LedgerFile) -> None:
-    entry = book.open("patients", opened(), "schema")
+def test_the_core_writes_every_charge_down_before_it_reads(ledger_file: LedgerFile) -> None:
+    entry = ledger_file.open("patients", opened(), "schema")
     core = Core(Secret(counts_of(draw_people(50, 0))), opened(), entry.record)
     for number in range(1, 4):
         core.measure(fine(("a",), sizes_of(PEOPLE)), 20.0)
-        (found,) = book.spent()
+        (found,) = ledger_file.spent()
         assert found.rho == core.ledger.spent
         assert len(core.ledger.events) == number
 
 
-def test_a_release_and_the_book_agree_on_its_cost(book: LedgerFile) -> None:
-    entry = book.open("patients", opened(), "schema")
+def test_a_release_and_the_ledger_file_agree_on_its_cost(ledger_file: LedgerFile) -> None:
+    entry = ledger_file.open("patients", opened(), "schema")
     core = Core(Secret(counts_of(draw_people(50, 0))), opened(), entry.record)
     transcript = release(core, PEOPLE, workload_of(PEOPLE), uniform)
-    (found,) = book.spent()
+    (found,) = ledger_file.spent()
     assert found.rho == transcript.ledger.spent
     assert found.epsilon <= 1.0
 
 
-def test_what_a_crashed_run_spent_counts(book: LedgerFile) -> None:
+def test_what_a_crashed_run_spent_counts(ledger_file: LedgerFile) -> None:
     class Crash(Exception):
         pass
 
-    entry = book.open("patients", opened(), "schema")
+    entry = ledger_file.open("patients", opened(), "schema")
     core = Core(Secret(counts_of(draw_people(50, 0))), opened(), entry.record)
 
     def crashing(measurements: list[object], groups: object, before: object) -> object:
@@ -114,12 +116,12 @@ def test_what_a_crashed_run_spent_counts(book: LedgerFile) -> None:
 
     with pytest.raises(Crash):
         release(core, PEOPLE, workload_of(PEOPLE), crashing)  # type: ignore[arg-type, type-var]
-    (found,) = book.spent()
+    (found,) = ledger_file.spent()
     assert found.rho == core.ledger.spent > 0
-    assert book.open("patients", opened(), "schema").history.rho == found.rho
+    assert ledger_file.open("patients", opened(), "schema").history.rho == found.rho
 
 
-def test_a_killed_process_leaves_what_it_spent(book: LedgerFile) -> None:
+def test_a_killed_process_leaves_what_it_spent(ledger_file: LedgerFile) -> None:
     program = """
 import os, sys
 from pathlib import Path
@@ -131,43 +133,45 @@ entry.record(event("measure", 20.0, 1.0, ("a",)))
 os._exit(9)
 """
     killed = subprocess.run(
-        [sys.executable, "-c", program, str(book.path)], env={"PYTHONPATH": str(TESTS)}, check=False
+        [sys.executable, "-c", program, str(ledger_file.path)],
+        env=ENVIRONMENT,
+        check=False,
     )
     assert killed.returncode == 9
-    (found,) = book.spent()
+    (found,) = ledger_file.spent()
     assert (found.releases, found.rho) == (1, Fraction(1, 800))
 
 
-def test_a_release_that_read_nothing_counts_nothing(book: LedgerFile) -> None:
-    book.open("patients", opened(), "schema")
-    (found,) = book.spent()
+def test_a_release_that_read_nothing_counts_nothing(ledger_file: LedgerFile) -> None:
+    ledger_file.open("patients", opened(), "schema")
+    (found,) = ledger_file.spent()
     assert (found.releases, found.rho, found.epsilon) == (0, 0, 0.0)
 
 
-def test_the_name_of_the_data_is_not_in_a_model(book: LedgerFile, tmp_path: Path) -> None:
-    one, again = (book.open("patients", opened(), "schema").history.data for _ in range(2))
-    other = book.open("customers", opened(), "schema").history.data
+def test_the_name_of_the_data_is_not_in_a_model(ledger_file: LedgerFile, tmp_path: Path) -> None:
+    one, again = (ledger_file.open("patients", opened(), "schema").history.data for _ in range(2))
+    other = ledger_file.open("customers", opened(), "schema").history.data
     elsewhere = LedgerFile(tmp_path / "other.jsonl").open("patients", opened(), "schema").history.data
     assert one == again
-    assert len({one, other, elsewhere}) == 3  # the salt is of the book
+    assert len({one, other, elsewhere}) == 3  # each ledger file has a salt of its own
     assert "patients" not in one
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @example(data="line\u2028 and \x85 and \x0b line", steps=[Fraction(1, 2), Fraction(1, 4)])
 @example(data="a path that is no text \udcff", steps=[Fraction(1, 2)])
 @given(data=st.text(min_size=1), steps=st.lists(st.fractions(min_value="1/100", max_value=1), min_size=1, max_size=3))
 def test_whatever_data_is_called_its_releases_add_up(
     tmp_path_factory: pytest.TempPathFactory, data: str, steps: list[Fraction]
 ) -> None:
-    book = LedgerFile(tmp_path_factory.mktemp("book") / "ledger.jsonl")
+    ledger_file = LedgerFile(tmp_path_factory.mktemp("ledger") / "ledger.jsonl")
     for share in steps:
-        spend(book.open(data, opened(), "schema"), opened(), share, parts=1)
-    (found,) = book.spent()
+        spend(ledger_file.open(data, opened(), "schema"), opened(), share, parts=1)
+    (found,) = ledger_file.spent()
     assert (found.data, found.rho) == (data, sum(steps, Fraction(0)) * opened().rho)
 
 
-def test_the_book_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_ledger_file_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CUTS_LEDGER", str(tmp_path / "mine.jsonl"))
     assert default_ledger_file().path == tmp_path / "mine.jsonl"
     monkeypatch.delenv("CUTS_LEDGER")
@@ -178,45 +182,45 @@ def test_the_book_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch,
 # --- the cap
 
 
-def test_a_release_beyond_the_cap_is_refused_and_nothing_is_written(book: LedgerFile) -> None:
-    spend(book.open("patients", opened(), "schema", max_epsilon=1.5), opened(), Fraction(1))
-    before = book.path.read_bytes()
+def test_a_release_beyond_the_cap_is_refused_and_nothing_is_written(ledger_file: LedgerFile) -> None:
+    spend(ledger_file.open("patients", opened(), "schema", max_epsilon=1.5), opened(), Fraction(1))
+    before = ledger_file.path.read_bytes()
     with pytest.raises(CutsError) as raised:
-        book.open("patients", opened(), "schema", max_epsilon=1.4)
+        ledger_file.open("patients", opened(), "schema", max_epsilon=1.4)
     assert code_of(raised) == "budget-spent"
     assert raised.value.diagnostics[0].exit_code == PRIVACY
-    assert book.path.read_bytes() == before
-    book.open("customers", opened(), "schema", max_epsilon=1.4)
+    assert ledger_file.path.read_bytes() == before
+    ledger_file.open("customers", opened(), "schema", max_epsilon=1.4)
 
 
-def test_the_cap_is_on_all_releases_together_in_rho(book: LedgerFile) -> None:
+def test_the_cap_is_on_all_releases_together_in_rho(ledger_file: LedgerFile) -> None:
     # Twice the rho of epsilon 1 is epsilon 1.47 at this delta: less than twice epsilon 1.
-    spend(book.open("patients", opened(), "schema"), opened(), Fraction(1))
+    spend(ledger_file.open("patients", opened(), "schema"), opened(), Fraction(1))
     total = epsilon_of(2 * opened().rho, 0.01)
     assert 1.4 < total < 1.6
-    book.open("patients", opened(), "schema", max_epsilon=total)
+    ledger_file.open("patients", opened(), "schema", max_epsilon=total)
     with pytest.raises(CutsError):
-        book.open("patients", opened(), "schema", max_epsilon=total - 0.001)
+        ledger_file.open("patients", opened(), "schema", max_epsilon=total - 0.001)
 
 
-def test_releases_begun_at_once_stay_below_the_cap_together(book: LedgerFile) -> None:
+def test_releases_begun_at_once_stay_below_the_cap_together(ledger_file: LedgerFile) -> None:
     most = epsilon_of(opened().rho * Fraction(3, 2), 0.01)  # enough for one of them and a half
     entries: list[Entry] = []
-    begin = lambda: entries.append(book.open("patients", opened(), "schema", max_epsilon=most))  # noqa: E731
+    begin = lambda: entries.append(ledger_file.open("patients", opened(), "schema", max_epsilon=most))  # noqa: E731
     refused = [refusal(begin), refusal(begin)]
     for _ in range(4):
         refused += [refusal(lambda entry=entry: spend(entry, opened(), Fraction(1, 4), parts=1)) for entry in entries]
-    (found,) = book.spent()
+    (found,) = ledger_file.spent()
     assert found.epsilon <= most
     assert set(refused) == {None, "budget-spent"}
 
 
-def test_a_laxer_delta_does_not_hide_what_stricter_releases_spent(book: LedgerFile) -> None:
+def test_a_laxer_delta_does_not_hide_what_stricter_releases_spent(ledger_file: LedgerFile) -> None:
     strict = opened(1.0, 1e-9)
-    spend(book.open("patients", strict, "schema"), strict, Fraction(1))
-    entry = book.open("patients", opened(1.0, 0.01), "schema")
+    spend(ledger_file.open("patients", strict, "schema"), strict, Fraction(1))
+    entry = ledger_file.open("patients", opened(1.0, 0.01), "schema")
     spend(entry, opened(1.0, 0.01), Fraction(1))
-    (found,) = book.spent()
+    (found,) = ledger_file.spent()
     assert found.rho == strict.rho + opened(1.0, 0.01).rho
     assert found.delta == 0.01
 
@@ -224,31 +228,31 @@ def test_a_laxer_delta_does_not_hide_what_stricter_releases_spent(book: LedgerFi
 # --- changes
 
 
-def lines_of(book: LedgerFile) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in book.path.read_text().splitlines()]
+def lines_of(ledger_file: LedgerFile) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ledger_file.path.read_text().splitlines()]
 
 
-def write(book: LedgerFile, lines: list[dict[str, Any]]) -> None:
-    book.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+def write(ledger_file: LedgerFile, lines: list[dict[str, Any]]) -> None:
+    ledger_file.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture
-def filled(book: LedgerFile) -> LedgerFile:
-    """A book with a begin, two releases and some charges."""
+def filled(ledger_file: LedgerFile) -> LedgerFile:
+    """A ledger file with a begin, two releases and some charges."""
     for share in (Fraction(1, 2), Fraction(1, 4)):
-        spend(book.open("patients", opened(), "schema"), opened(), share)
-    return book
+        spend(ledger_file.open("patients", opened(), "schema"), opened(), share)
+    return ledger_file
 
 
-def refuse(book: LedgerFile) -> None:
-    before = book.path.read_bytes()
+def refuse(ledger_file: LedgerFile) -> None:
+    before = ledger_file.path.read_bytes()
     with pytest.raises(CutsError) as raised:
-        book.spent()
+        ledger_file.spent()
     assert code_of(raised) == "bad-ledger"
     with pytest.raises(CutsError) as raised:
-        book.open("patients", opened(), "schema")
+        ledger_file.open("patients", opened(), "schema")
     assert code_of(raised) == "bad-ledger"
-    assert book.path.read_bytes() == before
+    assert ledger_file.path.read_bytes() == before
 
 
 def test_every_line_has_the_hash_of_the_one_before_it(filled: LedgerFile) -> None:
@@ -299,10 +303,10 @@ def test_a_line_that_is_none_is_found(filled: LedgerFile, line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ['{"prev": ""}', '{"prev": "", "type": "open"}', '{"prev": "", "type": "charge"}'])
-def test_a_first_line_that_lacks_what_it_needs_is_found(book: LedgerFile, line: str) -> None:
-    book.path.parent.mkdir(parents=True)
-    book.path.write_text(line + "\n")
-    refuse(book)
+def test_a_first_line_that_lacks_what_it_needs_is_found(ledger_file: LedgerFile, line: str) -> None:
+    ledger_file.path.parent.mkdir(parents=True)
+    ledger_file.path.write_text(line + "\n")
+    refuse(ledger_file)
 
 
 def test_bytes_that_are_no_text_are_found(filled: LedgerFile) -> None:
@@ -310,7 +314,7 @@ def test_bytes_that_are_no_text_are_found(filled: LedgerFile) -> None:
     refuse(filled)
 
 
-def test_a_book_without_its_last_line_end_is_refused_or_goes_on(filled: LedgerFile) -> None:
+def test_a_ledger_file_without_its_last_line_end_is_refused_or_goes_on(filled: LedgerFile) -> None:
     filled.path.write_text(filled.path.read_text().rstrip("\n"))
     before = filled.path.read_text()
     if refusal(lambda: spend(filled.open("patients", opened(), "schema"), opened(), Fraction(1, 8))) is None:
@@ -320,7 +324,7 @@ def test_a_book_without_its_last_line_end_is_refused_or_goes_on(filled: LedgerFi
         assert filled.path.read_text() == before
 
 
-def test_a_message_about_a_bad_book_says_where(filled: LedgerFile) -> None:
+def test_a_message_about_a_bad_ledger_file_says_where(filled: LedgerFile) -> None:
     lines = lines_of(filled)
     lines[4]["rho"] = "0"
     write(filled, lines)
@@ -328,7 +332,7 @@ def test_a_message_about_a_bad_book_says_where(filled: LedgerFile) -> None:
         filled.spent()
 
 
-def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_to_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CutsError):
         LedgerFile(tmp_path / "file" / "ledger.jsonl").open("patients", opened(), "schema")
@@ -337,7 +341,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(tmp_path: Path) -> None:
 # --- several at once
 
 
-def test_processes_that_write_at_once_lose_nothing(book: LedgerFile) -> None:
+def test_processes_that_write_at_once_lose_nothing(ledger_file: LedgerFile) -> None:
     program = """
 import sys
 from pathlib import Path
@@ -345,20 +349,76 @@ from cuts.privacy.ledger_file import LedgerFile
 from privacy.people import opened
 from privacy.twin import event
 entry = LedgerFile(Path(sys.argv[1])).open("patients", opened(), "schema")
-for _ in range(25):
+for _ in range(10):
     entry.record(event("measure", 20.0, 1.0, ("a",)))
 """
-    command = [sys.executable, "-c", program, str(book.path)]
-    running = [subprocess.Popen(command, env={"PYTHONPATH": str(TESTS)}) for _ in range(2)]
+    command = [sys.executable, "-c", program, str(ledger_file.path)]
+    running = [subprocess.Popen(command, env=ENVIRONMENT) for _ in range(2)]
     assert [process.wait(120) for process in running] == [0, 0]
-    (found,) = book.spent()
-    assert (found.releases, found.rho) == (2, Fraction(50, 800))
+    (found,) = ledger_file.spent()
+    assert (found.releases, found.rho) == (2, Fraction(20, 800))
 
 
-def test_two_releases_may_take_turns(book: LedgerFile) -> None:
-    one, other = (book.open("patients", opened(), "schema") for _ in range(2))
+def test_two_releases_may_take_turns(ledger_file: LedgerFile) -> None:
+    one, other = (ledger_file.open("patients", opened(), "schema") for _ in range(2))
     for _ in range(3):
         one.record(event("measure", 20.0, 1.0, ("a",)))
         other.record(event("select", 4096.0, 1024.0, of=3))
-    (found,) = book.spent()
+    (found,) = ledger_file.spent()
     assert (found.releases, found.rho) == (2, 3 * (Fraction(1, 800) + Fraction(1, 32)))
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from cuts.privacy.ledger_file import LedgerFile
+with LedgerFile(Path(sys.argv[1]))._locked():
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def held_by_another_process(path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock of a ledger until a line is sent to it."""
+    command = [sys.executable, "-c", HOLD, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=ENVIRONMENT, text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.communicate("go on\n", timeout=60)
+
+
+def test_a_ledger_in_use_is_refused_after_a_while_and_free_again_when_given_back(ledger_file: LedgerFile) -> None:
+    impatient = LedgerFile(ledger_file.path, max_wait=0.05)
+    entry = ledger_file.open("patients", opened(), "schema")
+    before = ledger_file.path.read_bytes()
+    with held_by_another_process(ledger_file.path):
+        for act in (
+            impatient.spent,
+            lambda: impatient.open("patients", opened(), "schema"),
+            lambda: impatient.charge(entry, event("measure", 20.0, 1.0, ("a",))),
+        ):
+            with pytest.raises(CutsError, match=r"in use: another process held its lock for more than 0\.05 seconds"):
+                act()
+    assert ledger_file.path.read_bytes() == before
+    assert [total.data for total in impatient.spent()] == ["patients"]
+
+
+def test_a_link_to_a_ledger_shares_its_lock(ledger_file: LedgerFile, tmp_path: Path) -> None:
+    ledger_file.open("patients", opened(), "schema")
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(ledger_file.path)
+    with held_by_another_process(ledger_file.path), pytest.raises(CutsError, match="in use"):
+        LedgerFile(link, max_wait=0.05).open("patients", opened(), "schema")
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["link.jsonl"]  # no second lock file
+    assert sorted(path.name for path in ledger_file.path.parent.iterdir()) == ["ledger.jsonl", "ledger.jsonl.lock"]
+
+
+def test_who_waits_long_enough_goes_on_when_the_other_process_is_killed(ledger_file: LedgerFile) -> None:
+    with held_by_another_process(ledger_file.path) as process:
+        process.kill()
+        ledger_file.open("patients", opened(), "schema")
