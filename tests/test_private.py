@@ -23,6 +23,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
+import models
 from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import verify
 from cuts.config import Config
@@ -35,7 +36,7 @@ from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
 from cuts.flow import release
 from cuts.flow.release import Account
-from cuts.flow.request import FittedModel
+from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model import neural, noisy, store
 from cuts.model.rows import sample_table
@@ -49,10 +50,15 @@ from cuts.privacy.transcript import Transcript, promise, render, transcript_from
 from cuts.progress import Observer
 from cuts.synthesizer import Synthesizer
 from cuts.text.diagnostic import CutsError
-from models import fit_private, fit_transcript
+from models import fit_transcript
 
 ROWS = 1_500
 SMALL = Config(components=20, steps=80, threads=1)
+# Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes.
+QUICK = PrivacyOptions(
+    rounds=adaptive.AdaptiveSettings(min_round_share=0.02), learning=noisy.NoisySettings(first_steps=40, round_steps=6)
+)
+fit_private = partial(models.fit_private, options=QUICK)
 SCHEMA = Schema(
     "people",
     (
@@ -78,17 +84,6 @@ def people(rows: int = ROWS, seed: int = 0) -> pa.Table:
     smokes = rng.random(rows) < np.where(age > 55, 0.8, 0.2)
     ward = np.where(rng.random(rows) < 0.6, np.where(smokes, "cardiology", "eye"), "surgery")
     return pa.table({"age": age, "ward": ward, "smokes": np.where(smokes, "yes", "no")})
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    """Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes."""
-    with pytest.MonkeyPatch.context() as patch:
-        rounds = adaptive.AdaptiveSettings(min_round_share=0.02)
-        steps = noisy.NoisySettings(first_steps=40, round_steps=6)
-        patch.setattr("cuts.flow.release.release", partial(adaptive.release, settings=rounds))
-        patch.setattr("cuts.flow.release.NoisyLearner", partial(noisy.NoisyLearner, settings=steps))
-        yield
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -18,13 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import models
 from cuts.config import Config
 from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema
 from cuts.data.table import Table
 from cuts.flow.release import Account
-from cuts.flow.request import FittedModel
+from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model import noisy, store
 from cuts.model.rows import sample_table
@@ -35,10 +35,15 @@ from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, promise
 from cuts.text.diagnostic import CutsError
 from cuts.text.render import as_text
-from models import fit_private, fit_transcript
+from models import fit_transcript
 
 ROWS = 4_000
 SMALL = Config(components=10, steps=20, threads=1)
+# Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes.
+QUICK = PrivacyOptions(
+    rounds=adaptive.AdaptiveSettings(min_round_share=0.02), learning=noisy.NoisySettings(first_steps=5, round_steps=1)
+)
+fit_private = partial(models.fit_private, options=QUICK)
 TERMS = "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=3, DELTA=1e-6"
 DOMAIN = f"{TERMS} WITH domain_budget=20%"
 
@@ -62,17 +67,6 @@ def people(rows: int = ROWS) -> pa.Table:
 
 
 SCHEMA = infer_schema(Table(people()), "people")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick() -> Iterator[None]:
-    """Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes."""
-    with pytest.MonkeyPatch.context() as patch:
-        rounds = adaptive.AdaptiveSettings(min_round_share=0.02)
-        steps = noisy.NoisySettings(first_steps=5, round_steps=1)
-        patch.setattr("cuts.flow.release.release", partial(adaptive.release, settings=rounds))
-        patch.setattr("cuts.flow.release.NoisyLearner", partial(noisy.NoisyLearner, settings=steps))
-        yield
 
 
 @pytest.fixture

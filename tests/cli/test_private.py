@@ -20,6 +20,7 @@ import pytest
 
 from console import run
 from cuts.flow import release
+from cuts.flow.request import PrivacyOptions
 from cuts.model import noisy, store
 from cuts.privacy import adaptive
 from cuts.privacy.ledger import Event
@@ -55,8 +56,7 @@ def _quick() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         rounds = adaptive.AdaptiveSettings(min_round_share=0.02)
         steps = noisy.NoisySettings(first_steps=20, round_steps=2)
-        patch.setattr("cuts.flow.release.release", partial(adaptive.release, settings=rounds))
-        patch.setattr("cuts.flow.release.NoisyLearner", partial(noisy.NoisyLearner, settings=steps))
+        patch.setattr("cuts.flow.request.PrivacyOptions", partial(PrivacyOptions, rounds=rounds, learning=steps))
         yield
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +12,10 @@ import pytest
 from cuts.config import Config
 from cuts.data.schema import Category, Integer, Schema
 from cuts.flow.release import Account
+from cuts.flow.request import PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model.rows import sample_blocks
 from cuts.privacy.accountant import rho_of
-from cuts.privacy.adaptive import release
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from models import fit_private
@@ -57,8 +55,8 @@ def people(canary: bool) -> pa.Table:
 def attack(rows: pa.Table, ledger_file: LedgerFile, seed: int) -> float:
     """How much of the canary is in rows drawn from a private model: the black-box statistic."""
     config = Config(components=10, steps=80, threads=1)
-    with patch("cuts.flow.release.release", partial(release, settings=DEAR_ROUNDS)):
-        made = fit_private(PROGRAM, SCHEMA, cells_of(rows), Account(ledger_file, "people"), config=config, seed=seed)
+    account, options = Account(ledger_file, "people"), PrivacyOptions(rounds=DEAR_ROUNDS)
+    made = fit_private(PROGRAM, SCHEMA, cells_of(rows), account, config=config, seed=seed, options=options)
     drawn = pa.concat_tables([block.arrow for block in sample_blocks(made.model, 2_000, seed=seed)]).to_pydict()
     alike = np.stack(
         [
