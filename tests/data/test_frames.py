@@ -47,7 +47,7 @@ POLARS_DTYPES = [
 # --- laws
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(arrow_tables(ARROW_KINDS))
 def test_an_arrow_table_comes_back_as_it_was(frame: pa.Table) -> None:
     table, form = from_native(frame)
@@ -62,7 +62,7 @@ def assert_same_arrow(got: pa.Table, wanted: pa.Table) -> None:
     got.validate(full=True)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_pandas_frame_comes_back_as_it_was(data: st.DataObject) -> None:
     frame = data.draw(pandas_frames())
@@ -71,7 +71,7 @@ def test_a_pandas_frame_comes_back_as_it_was(data: st.DataObject) -> None:
     assert_same_pandas(to_native(Table(canonical(table.arrow)), form), frame)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data(), st.booleans())
 def test_a_polars_frame_comes_back_as_it_was(data: st.DataObject, is_lazy: bool) -> None:
     frame = data.draw(polars_frames())

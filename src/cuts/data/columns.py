@@ -150,7 +150,8 @@ class Empty:
 
 Numeric: TypeAlias = Integer | Real | Temporal
 Modelled: TypeAlias = Category | Numeric
-Column: TypeAlias = Modelled | Identifier | Empty
+Unmodelled: TypeAlias = Identifier | Empty
+Column: TypeAlias = Modelled | Unmodelled
 
 
 def size(column: Modelled) -> float:

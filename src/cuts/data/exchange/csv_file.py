@@ -26,7 +26,7 @@ from cuts.data.exchange.csv_text import TextStream, reading_text
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
 from cuts.data.exchange.readable import other_columns, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reason
-from cuts.data.exchange.text_format import TextFormat, described, parse, show
+from cuts.data.exchange.text_format import TextFormat, describe, parse, show
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
 _BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
@@ -156,7 +156,7 @@ def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, forma
     line = line_of(path, dialect, row, block.num_columns)
     where = f"{path}, row {row + 1}" if line is None else f"{path}, line {line}"
     raise unreadable(
-        f"{where}: the column `{name}` holds {described(format)} before, but not here",
+        f"{where}: the column `{name}` holds {describe(format)} before, but not here",
         f"correct the line, or read the whole file first so that `{name}` becomes text",
     )
 

@@ -22,7 +22,7 @@ from pyarrow import json as arrow_json
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
 from cuts.data.exchange.readable import check_names, check_rows, check_type, undecodable, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reading
-from cuts.data.exchange.text_format import TextFormat, described, format_of, parse, show, type_of
+from cuts.data.exchange.text_format import TextFormat, describe, format_of, parse, show, type_of
 from cuts.text.diagnostic import CutsError
 
 _CHUNK = 4 << 20  # bytes
@@ -181,7 +181,7 @@ def _typed(values: pa.Array, name: str, format: TextFormat, lines: _Lines, befor
     except ValueError:
         row = before + (misfit(values, format) or 0)
     raise unreadable(
-        f"{lines.place(row)}: the column `{name}` holds {described(format)} before, but not here",
+        f"{lines.place(row)}: the column `{name}` holds {describe(format)} before, but not here",
         f"correct the line, or read the whole file first so that `{name}` becomes text",
     )
 

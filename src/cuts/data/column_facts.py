@@ -33,7 +33,7 @@ class ColumnFacts:
     notes: tuple[str, ...]
 
 
-def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[ColumnFacts, ...]:
+def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[ColumnFacts, ...]:
     """The facts of every column of a schema, from the rows of a table."""
     limits = limits or Limits(schema.max_categories, schema.min_count)
     codec = fit_codec(table, schema, limits=limits)
