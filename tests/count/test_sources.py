@@ -150,7 +150,7 @@ def test_a_header_is_in_the_encoding_found_at_the_end(tmp_path: Path) -> None:
 
 
 @settings(max_examples=50)
-@given(st.integers(1, 400), st.integers(1, 60), st.integers(1, 50))
+@given(st.integers(1, 90), st.integers(1, 60), st.integers(1, 50))
 def test_a_survey_is_the_schema_and_the_sample_of_two_passes(rows: int, size: int, max_rows: int) -> None:
     cut = Cut(Table(pa.table({"x": np.arange(rows) % 40, "t": [f"v{i % 7}" for i in range(rows)]})), size)
     found = survey(cut, "t", max_rows=max_rows)

@@ -122,7 +122,7 @@ def show(values: pa.Array, format: TextFormat) -> pa.Array:
 def describe(format: TextFormat) -> str:
     """What values of that format are, in words for messages.
 
-    >>> described(TextFormat("moment", "%d.%m.%Y"))
+    >>> describe(TextFormat("moment", "%d.%m.%Y"))
     'dates or times written as %d.%m.%Y'
     """
     words = {
