@@ -15,11 +15,11 @@ import pytest
 
 from cuts.data.binning import fit_codec
 from cuts.data.codec import decode, encode
+from cuts.data.column_facts import find_derived
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.frames import from_native, to_native
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Empty, Identifier, Schema
-from cuts.data.survey import find_derived
 from cuts.data.table import Table
 
 ROWS = 4_000

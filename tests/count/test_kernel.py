@@ -57,7 +57,7 @@ def same(one: Marginals, other: Marginals) -> bool:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(cases())
 def test_counts_are_what_their_definition_says(case: tuple[Table, Codec, list[Clique]]) -> None:
     table, codec, cliques = case
@@ -69,7 +69,7 @@ def test_counts_are_what_their_definition_says(case: tuple[Table, Codec, list[Cl
         assert found.table(clique).shape == tuple(codec[name].size for name in clique)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(cases(), st.integers(1, 39))
 def test_the_size_of_blocks_does_not_matter(case: tuple[Table, Codec, list[Clique]], size: int) -> None:
     table, codec, cliques = case
@@ -81,7 +81,7 @@ def test_the_size_of_blocks_does_not_matter(case: tuple[Table, Codec, list[Cliqu
     assert same(count_codes(encode(table, codec), codec, cliques), whole)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(cases(), st.integers(0, 40))
 def test_parts_add_up_and_can_be_taken_away(case: tuple[Table, Codec, list[Clique]], at: int) -> None:
     table, codec, cliques = case
@@ -91,7 +91,7 @@ def test_parts_add_up_and_can_be_taken_away(case: tuple[Table, Codec, list[Cliqu
     assert same(whole - first, second)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(cases())
 def test_fewer_columns_are_summed_out_of_more(case: tuple[Table, Codec, list[Clique]]) -> None:
     table, codec, cliques = case
@@ -118,10 +118,9 @@ def test_numba_takes_over_when_it_pays_and_nobody_can_tell(monkeypatch: pytest.M
     table, codec, triples = adult()
     blocks = [Table(table.arrow.slice(start, 5_000)) for start in range(0, table.rows, 5_000)]
     plain = count(blocks, codec, triples, tally=numpy_tally)
-    monkeypatch.setattr(kernel, "NUMBA_PAYS", 60)
-    assert same(count(blocks, codec, triples), plain)
+    assert same(count(blocks, codec, triples, numba_after=60), plain)
     monkeypatch.setattr(kernel, "numba_tally", lambda: None)
-    assert same(count(blocks, codec, triples), plain)
+    assert same(count(blocks, codec, triples, numba_after=60), plain)
 
 
 def adult() -> tuple[Table, Codec, list[Clique]]:
@@ -199,7 +198,7 @@ def test_a_value_outside_the_schema_is_named_with_its_block() -> None:
 # --- joint tables
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=4, unique=True), min_size=1, max_size=12),
     st.lists(st.integers(2, 9), min_size=7, max_size=7),
@@ -207,16 +206,16 @@ def test_a_value_outside_the_schema_is_named_with_its_block() -> None:
     st.sampled_from([0, 100, 1 << 22]),
 )
 def test_joint_tables_have_every_clique_and_stay_small(
-    asked: list[list[str]], widths: list[int], most_cells: int, room: int
+    asked: list[list[str]], widths: list[int], max_cells: int, room: int
 ) -> None:
     sizes = dict(zip("abcdefg", widths, strict=True))
     cliques = [tuple(sorted(clique)) for clique in asked]
-    joints = join_cliques(cliques, sizes, most_cells=most_cells, room=room)
+    joints = join_cliques(cliques, sizes, max_cells=max_cells, room=room)
     cover = Cover(joints, sizes)
     assert all(cover.smallest(clique) for clique in cliques)
     largest = maximal(cliques, sizes)
     assert len(joints) <= len(largest)
-    assert all(cells(joint, sizes) <= most_cells or joint in largest for joint in joints)
+    assert all(cells(joint, sizes) <= max_cells or joint in largest for joint in joints)
     assert sum(cells(joint, sizes) for joint in joints) <= room + sum(cells(clique, sizes) for clique in largest)
     assert {frozenset(path) for path in key_paths(joints)} == {frozenset(joint) for joint in joints}
 

@@ -18,9 +18,9 @@ from cuts import datasets
 from cuts.data.binning import Limits, fit_codec
 from cuts.data.codec import Codec, build_codec, decode, encode
 from cuts.data.codec_file import codec_data, codec_from, fingerprint
+from cuts.data.column_facts import find_derived
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Empty, Identifier, Integer, Real, Schema, Temporal
-from cuts.data.survey import find_derived
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
 from strategies import schemas, tables
@@ -39,7 +39,7 @@ def assert_same_codec(table: Table, codec: Codec) -> None:
     assert decode(codes, codec, seed=5).arrow.equals(decode(codes, again, seed=5).arrow)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data(), st.integers(1, 4), st.integers(0, 3))
 def test_a_codec_is_read_back_as_it_was(data: st.DataObject, most: int, min_count: int) -> None:
     schema = data.draw(schemas())

@@ -25,7 +25,7 @@ from cuts.text.diagnostic import CutsError
 from strategies import schemas, tables
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(schemas())
 def test_a_schema_is_read_back_from_toml_and_json(tmp_path_factory: pytest.TempPathFactory, schema: Schema) -> None:
     folder = tmp_path_factory.mktemp("schema")
@@ -35,7 +35,7 @@ def test_a_schema_is_read_back_from_toml_and_json(tmp_path_factory: pytest.TempP
     assert read_schema(folder / "s.json") == schema
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_a_table_follows_the_schema_inferred_from_it(data: st.DataObject) -> None:
     schema = data.draw(schemas())

@@ -192,7 +192,7 @@ def cells(cliques: tuple[Clique, ...], sizes: Mapping[str, int]) -> int:
 @given(many, st.integers(0, 100_000), st.data())
 def test_a_workload_keeps_to_its_budget(sizes: dict[str, int], budget: int, data: st.DataObject) -> None:
     label = data.draw(st.none() | st.sampled_from(list(sizes)))
-    found = choose_workload(sizes, label, most_cells=budget)
+    found = choose_workload(sizes, label, max_cells=budget)
     assert len(set(found)) == len(found)
     place = {name: i for i, name in enumerate(sizes)}
     assert all(list(clique) == sorted(clique, key=place.__getitem__) for clique in found)
@@ -211,28 +211,28 @@ def test_label_triples_come_before_the_others_and_dependent_ones_before_those() 
     dependence = dict.fromkeys(combinations(sizes, 2), 0.0) | {("c", "d"): 2.0, ("d", "e"): 1.0, ("a", "y"): 3.0}
     pairs, label_triples = 21 * 100, 15 * 1_000
     budget = 7 * 10 + pairs + label_triples + 2 * 1_000
-    found = choose_workload(sizes, "y", dependence, most_cells=budget)
+    found = choose_workload(sizes, "y", dependence, max_cells=budget)
     triples = [clique for clique in found if len(clique) == 3]
     assert set(combinations(sizes, 2)) <= set(found)
     assert len(triples) == 17
     assert all("y" in clique for clique in triples[:15])
     assert triples[15] == ("c", "d", "e")
     assert {"c", "d"} <= set(triples[16])
-    first = choose_workload(sizes, "y", dependence, most_cells=7 * 10 + 250)
+    first = choose_workload(sizes, "y", dependence, max_cells=7 * 10 + 250)
     assert ("a", "y") in first
 
 
 def test_label_triples_that_depend_most_come_first_when_not_all_fit() -> None:
     sizes = dict.fromkeys("abcdy", 10)
     dependence = dict.fromkeys(combinations(sizes, 2), 0.0) | {("c", "d"): 2.0}
-    found = choose_workload(sizes, "y", dependence, most_cells=5 * 10 + 10 * 100 + 1_000)
+    found = choose_workload(sizes, "y", dependence, max_cells=5 * 10 + 10 * 100 + 1_000)
     assert [clique for clique in found if len(clique) == 3] == [("c", "d", "y")]
 
 
 def test_hundreds_of_columns_are_chosen_from_in_time() -> None:
     sizes = {f"c{i}": 3 for i in range(300)}
     dependence = dict.fromkeys(combinations(sizes, 2), 0.0)
-    found = choose_workload(sizes, "c5", dependence, most_cells=1_000_000)
+    found = choose_workload(sizes, "c5", dependence, max_cells=1_000_000)
     assert cells(found, sizes) <= 1_000_000
     assert not fits_whole(sizes)
     assert fits_whole({"a": 100, "b": 100, "c": 100})

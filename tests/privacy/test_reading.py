@@ -320,7 +320,7 @@ def test_headers_that_are_wrong_are_errors() -> None:
     assert "no column `c`" in errors(b'a,b,"c\n1,2,3\n')
     with pytest.raises(CutsError, match="does not exist"):
         cells(PrivateFile(Path("/no/such.csv")))
-    with pytest.raises(CutsError, match="no known ending"):
+    with pytest.raises(CutsError, match="unknown file extension"):
         read(b"a", "t.xlsx")
 
 

@@ -24,12 +24,12 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import counts, print_json, say
+from cuts.data.column_facts import column_facts, find_derived
 from cuts.data.conform import check_table
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
-from cuts.data.survey import find_derived, survey
 from cuts.flow import inputs
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
@@ -134,7 +134,7 @@ def schema_show(
     rows = inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
     name = Path(table).name.split(".")[0]
     given = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
-    facts = survey(rows, given)
+    facts = column_facts(rows, given)
     if format == "json":
         print_json([asdict(fact) for fact in facts])
         return

@@ -21,16 +21,16 @@ from cuts.data.schema import Column
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError
 
-MAX_DIFFERENT = 1 << 19  # values of a column that are remembered one by one
+MAX_DISTINCT = 1 << 19  # distinct values of a column that are kept one by one
 
 
 class ColumnDigest:
     """A column of which blocks were seen."""
 
-    def __init__(self, field: pa.Field, *, declared_id: bool) -> None:
+    def __init__(self, field: pa.Field, *, declared_id: bool, max_distinct: int = MAX_DISTINCT) -> None:
         self._name = field.name
         self._missing = False
-        self._kept = _kept_for(field.type, declared_id=declared_id)
+        self._kept = _kept_for(field.type, declared_id=declared_id, max_distinct=max_distinct)
 
     def add(self, block: Table) -> None:
         """See one more block."""
@@ -62,15 +62,15 @@ class _Kept(Protocol):
         """Values to decide on, a missing one not needed; and whether the column is an identifier if it can be."""
 
 
-def _kept_for(kind: pa.DataType, *, declared_id: bool) -> _Kept:
+def _kept_for(kind: pa.DataType, *, declared_id: bool, max_distinct: int) -> _Kept:
     if pa.types.is_dictionary(kind) and kind.ordered:
         return _Ordered(kind)
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     if is_text(plain):
-        return _Texts(declared_id)
+        return _Texts(declared_id, max_distinct)
     numeric = pa.types.is_integer(plain) or pa.types.is_floating(plain) or pa.types.is_decimal(plain)
     moment = pa.types.is_temporal(plain) and not pa.types.is_interval(plain)
-    return _Numbers(plain, declared_id) if numeric or moment else _First(plain)
+    return _Numbers(plain, declared_id, max_distinct) if numeric or moment else _First(plain)
 
 
 class _First:
@@ -111,10 +111,10 @@ class _Ordered:
 class _Numbers:
     """The lowest and the highest number, one for every number of decimals not enough, and whether all differ."""
 
-    def __init__(self, kind: pa.DataType, declared_id: bool) -> None:
+    def __init__(self, kind: pa.DataType, declared_id: bool, max_distinct: int) -> None:
         self._kind, self._declared_id = kind, declared_id
         self._count = 0
-        self._different: _Different[float] = _Different()
+        self._distinct: _Distinct[float] = _Distinct(max_distinct)
         self._kept: dict[str, tuple[float, pa.Array]] = {}  # by what they show
 
     def add(self, values: pa.Array) -> None:
@@ -131,8 +131,8 @@ class _Numbers:
         shown |= self._finer(numbers)
         self._kept |= {what: (float(numbers[i]), values.take(pa.array([i]))) for what, i in shown.items()}
         self._count += len(numbers)
-        if self._different.unique and self._may_number_rows:
-            self._different.add(numbers.tolist(), len(numbers))
+        if self._distinct.unique and self._may_number_rows:
+            self._distinct.add(numbers.tolist(), len(numbers))
 
     @property
     def _may_number_rows(self) -> bool:
@@ -154,7 +154,7 @@ class _Numbers:
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         if not self._kept:
             return pa.chunked_array([], self._kind), self._declared_id
-        unique = self._different.unique
+        unique = self._distinct.unique
         different = dict(self._kept.values())
         found = [*different.values(), *([] if unique else [self._kept["low"][1]])]
         dense = self._kept["high"][0] - self._kept["low"][0] + 1 <= 2 * self._count
@@ -165,38 +165,38 @@ class _Numbers:
 class _Texts:
     """All different texts, or those of a share; while they may be identifiers, also what shows their look."""
 
-    def __init__(self, declared_id: bool) -> None:
+    def __init__(self, declared_id: bool, max_distinct: int) -> None:
         self._declared_id = declared_id
         self._count = 0
-        self._different: _Different[str] = _Different()
-        self._look = _Look()
+        self._distinct: _Distinct[str] = _Distinct(max_distinct)
+        self._shape = _Shape()
 
     @property
     def too_many(self) -> bool:
         """Whether they can be neither identifiers nor categories."""
-        return self._different.is_share and not self._different.unique and not self._declared_id
+        return self._distinct.is_share and not self._distinct.unique and not self._declared_id
 
     @property
     def number(self) -> int:
         """How many different texts there are, about if there are very many."""
-        return self._count if self._different.unique else self._different.number
+        return self._count if self._distinct.unique else self._distinct.number
 
     def add(self, values: pa.Array) -> None:
         plain = values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
         texts = [text for text in pc.unique(plain).to_pylist() if text is not None]
         known = len(values) - values.null_count
         self._count += known
-        self._different.add(texts, known)
-        if texts and (self._declared_id or self._different.unique):
-            self._look.add(texts)
+        self._distinct.add(texts, known)
+        if texts and (self._declared_id or self._distinct.unique):
+            self._shape.add(texts)
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
-        kept = sorted(self._different.kept)
+        kept = sorted(self._distinct.kept)
         found: Iterable[str] = kept
         if self._declared_id:
-            found = self._look.examples
-        elif self._different.unique:
-            found = {*self._look.examples, *kept[:ENOUGH_ROWS]}
+            found = self._shape.examples
+        elif self._distinct.unique:
+            found = {*self._shape.examples, *kept[:ENOUGH_ROWS]}
         elif 2 * len(kept) > self._count:
             # One text again and again, so that there are enough and still hardly any repeats.
             found = [*kept, *kept[:1] * max(1, min(self._count, ENOUGH_ROWS) - len(kept))]
@@ -205,7 +205,7 @@ class _Texts:
         return pa.chunked_array([pa.array(list(found), pa.string())]), self._declared_id
 
 
-class _Look:
+class _Shape:
     """Texts with every letter at every place, the highest of all, and two lengths if there are several."""
 
     def __init__(self) -> None:
@@ -239,10 +239,11 @@ class _Look:
 _Value = TypeVar("_Value", str, float)
 
 
-class _Different(Generic[_Value]):
+class _Distinct(Generic[_Value]):
     """Different values, up to a limit all of them; beyond, those of a share that is chosen by hash."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_distinct: int) -> None:
+        self._max_distinct = max_distinct
         self.kept: set[_Value] = set()
         self.unique = True  # none was seen twice
         self._halvings = 0
@@ -265,7 +266,7 @@ class _Different(Generic[_Value]):
             new = {value for value in new if self._is_chosen(value)}
         self.unique &= self.kept.isdisjoint(new)
         self.kept |= new
-        while len(self.kept) > MAX_DIFFERENT:
+        while len(self.kept) > self._max_distinct:
             self._halvings += 1
             self.kept = {value for value in self.kept if self._is_chosen(value)}
 

@@ -18,9 +18,9 @@ ROOM = 1 << 22  # cells all joint tables together may have, besides those of the
 
 
 def join_cliques(
-    cliques: Iterable[Clique], sizes: Mapping[str, int], *, most_cells: int = MAX_CELLS, room: int = ROOM
+    cliques: Iterable[Clique], sizes: Mapping[str, int], *, max_cells: int = MAX_CELLS, room: int = ROOM
 ) -> tuple[Clique, ...]:
-    """Sets of columns, each clique in at least one of them; a clique of more cells than `most_cells` stands alone.
+    """Sets of columns, each clique in at least one of them; a clique of more cells than `max_cells` stands alone.
 
     >>> join_cliques([("a", "b"), ("a", "c"), ("b", "c")], {"a": 2, "b": 2, "c": 2})
     (('a', 'b', 'c'),)
@@ -31,10 +31,10 @@ def join_cliques(
     share = room / max(1, len(largest_first))
     joined: list[Clique] = []
     for clique in largest_first:
-        if cells(clique, sizes) > most_cells:
+        if cells(clique, sizes) > max_cells:
             joined.append(clique)
         elif _is_open(clique, completing):
-            joint = _grown(clique, completing, lengths, sizes, (most_cells, share))
+            joint = _grown(clique, completing, lengths, sizes, (max_cells, share))
             joined.append(in_order(joint, sizes))
             for part in _parts(joint, lengths):  # what it covers is done
                 completing.get(part, set()).difference_update(joint)
@@ -74,7 +74,7 @@ def _grown(
 
     These are the cells of the joint table in all, and for each clique it brings.
     """
-    most_cells, share = limits
+    max_cells, share = limits
     joint, size, brought = frozenset(clique), cells(clique, sizes), 1
     gains = Counter(chain.from_iterable(completing.get(part, ()) for part in _parts(joint, lengths)))
     while True:
@@ -83,7 +83,7 @@ def _grown(
             for name in sizes
             if name in gains
             and name not in joint
-            and size * sizes[name] <= min(most_cells, share * (brought + gains[name]))
+            and size * sizes[name] <= min(max_cells, share * (brought + gains[name]))
         ]
         if not fitting:
             return joint

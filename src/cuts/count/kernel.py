@@ -30,7 +30,7 @@ Keys: TypeAlias = NDArray[Any]  # of the smallest type that holds them
 Tally: TypeAlias = Callable[[Keys, IntArray], None]  # add one to the cell of every key
 
 LARGEST = 1 << 28  # cells of a table: 2 GB
-NUMBA_PAYS = 7_000  # tables of a block: what numba gains on them is what compiling takes
+NUMBA_AFTER = 7_000  # tables counted in blocks: numba gains on them what compiling it takes
 DENSE = 2  # rows for each cell from which a histogram of the block is quicker than adding row by row
 
 
@@ -41,13 +41,14 @@ def count(
     *,
     seen: Callable[[int], None] | None = None,
     tally: Tally | None = None,
+    numba_after: int = NUMBA_AFTER,
 ) -> Marginals:
     """The counts of the cliques over all rows; `seen` is told the number of rows so far after every block.
 
     The columns of a clique may be in any order. Memory does not grow with the rows. Raises `CutsError` when a value
     lies outside the codec's schema. `tally` is chosen here unless it is given; every one counts the same.
     """
-    counter = Counter(codec, cliques, tally=tally)
+    counter = Counter(codec, cliques, tally=tally, numba_after=numba_after)
     for rows, codes in encoded(blocks, codec):
         counter.add(codes, rows)
         if seen is not None:
@@ -71,15 +72,23 @@ def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally:
 class Counter:
     """Counts of cliques to which blocks of encoded rows are added one after the other."""
 
-    def __init__(self, codec: Codec, cliques: Sequence[Clique], *, tally: Tally | None = None) -> None:
-        self._codec, self._cliques, self._tally = codec, cliques, tally
+    def __init__(
+        self,
+        codec: Codec,
+        cliques: Sequence[Clique],
+        *,
+        tally: Tally | None = None,
+        numba_after: int = NUMBA_AFTER,
+    ) -> None:
+        self._codec, self._cliques, self._tally, self._numba_after = codec, cliques, tally, numba_after
         self._sizes, self._into = _begin(codec, cliques)
         self._blocks = 0
         self.rows = 0
 
     def add(self, codes: Codes, rows: int) -> None:
         """Count the rows of a block as well, of which there are so many."""
-        count_block(codes, self._sizes, self._into, self._tally or _worthwhile(self._blocks * len(self._into)))
+        compiled = numba_tally() if self._blocks * len(self._into) >= self._numba_after else None
+        count_block(codes, self._sizes, self._into, self._tally or compiled or numpy_tally)
         self._blocks += 1
         self.rows += rows
 
@@ -134,11 +143,6 @@ def numba_tally() -> Tally | None:
 def _add_up(keys: Keys, counts: IntArray) -> None:
     for i in range(keys.shape[0]):  # numba's view: no Python object is made here
         counts[keys[i]] += 1
-
-
-def _worthwhile(done: int) -> Tally:
-    """What to count with after so many tables: numba as soon as compiling it at the start would have been right."""
-    return (numba_tally() if done >= NUMBA_PAYS else None) or numpy_tally
 
 
 # --- keys

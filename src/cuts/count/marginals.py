@@ -34,7 +34,7 @@ class Marginals:
 
     def __post_init__(self) -> None:
         if self.rows < 0:
-            raise ValueError(f"there are no {self.rows} rows")
+            raise ValueError(f"the number of rows is negative: {self.rows}")
         tables = {clique: _checked(clique, counts, self) for clique, counts in self.tables.items()}
         object.__setattr__(self, "sizes", dict(self.sizes))
         object.__setattr__(self, "tables", tables)

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from cuts.count.digest import ColumnDigest
+from cuts.count.digest import MAX_DISTINCT, ColumnDigest
 from cuts.count.sample import sample_of_rows
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan
@@ -113,13 +113,14 @@ def survey(
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
     max_rows: int = MAX_ROWS,
+    max_distinct: int = MAX_DISTINCT,
 ) -> Survey:
     """What `infer_streamed` and `spread_sample` give, in one pass over the rows.
 
     >>> survey(rows_of(Table(pa.table({"x": range(10)}))), "t", max_rows=4).sample.column("x").to_pylist()
     [0, 4, 8]
     """
-    inference = _Inference(name, label, protected, drop=drop, ids=ids, max_rows=max_rows)
+    inference = _Inference(name, label, protected, drop=drop, ids=ids, max_rows=max_rows, max_distinct=max_distinct)
     sample = sample_of_rows(max_rows)
     for block in rows.blocks():
         inference.add(block)
@@ -148,13 +149,14 @@ def infer_streamed(
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
     max_rows: int = MAX_ROWS,
+    max_distinct: int = MAX_DISTINCT,
 ) -> Schema:
     """The schema `infer_schema` gives for all rows, in one pass; up to `max_rows` rows are held as a whole.
 
-    Two limits keep the memory flat. A column of more than half a million different values is taken for unique when a
-    share of them, chosen by hash, is; and texts that different are free text when they are not unique.
+    Two limits keep the memory flat. A column of more than `max_distinct` distinct values is taken for unique when a
+    share of them, chosen by hash, is; and texts that distinct are free text when they are not unique.
     """
-    inference = _Inference(name, label, protected, drop=drop, ids=ids, max_rows=max_rows)
+    inference = _Inference(name, label, protected, drop=drop, ids=ids, max_rows=max_rows, max_distinct=max_distinct)
     for block in rows.blocks():
         inference.add(block)
     return inference.schema()
@@ -172,9 +174,10 @@ class _Inference:
         drop: Sequence[str],
         ids: Sequence[str],
         max_rows: int,
+        max_distinct: int,
     ) -> None:
         self._infer = partial(infer_schema, name=name, label=label, protected=protected, drop=drop, ids=ids)
-        self._drop, self._ids, self._max_rows = drop, ids, max_rows
+        self._drop, self._ids, self._max_rows, self._max_distinct = drop, ids, max_rows, max_distinct
         self._held: list[Table] = []
         self._rows = 0
         self._digests: list[ColumnDigest] | None = None
@@ -184,7 +187,7 @@ class _Inference:
         self._rows += block.rows
         self._held.append(block)
         if self._rows > self._max_rows:
-            self._digests = self._digests or _digests(block, self._drop, self._ids)
+            self._digests = self._digests or self._new_digests(block)
             for digest, held in product(self._digests, self._held):
                 digest.add(held)
             self._held = [Table(block.arrow.slice(0, 0))]
@@ -201,6 +204,13 @@ class _Inference:
             raise CutsError(problems)
         return replace(named, columns=tuple(column for column in columns if column is not None))
 
+    def _new_digests(self, block: Table) -> list[ColumnDigest]:
+        return [
+            ColumnDigest(field, declared_id=field.name in self._ids, max_distinct=self._max_distinct)
+            for field in block.arrow.schema
+            if field.name not in self._drop
+        ]
+
 
 _Result = TypeVar("_Result")
 
@@ -212,8 +222,3 @@ def _attempt(compute: Callable[[], _Result], problems: list[Diagnostic]) -> _Res
     except CutsError as error:
         problems += error.diagnostics
         return None
-
-
-def _digests(block: Table, drop: Sequence[str], ids: Sequence[str]) -> list[ColumnDigest]:
-    fields = [field for field in block.arrow.schema if field.name not in drop]
-    return [ColumnDigest(field, declared_id=field.name in ids) for field in fields]

@@ -23,7 +23,7 @@ def choose_workload(
     label: str | None,
     dependence: Mapping[Clique, float] | None = None,
     *,
-    most_cells: int = MAX_CELLS,
+    max_cells: int = MAX_CELLS,
 ) -> tuple[Clique, ...]:
     """The cliques to count; `dependence` of pairs, if known, says which triples come first when not all fit.
 
@@ -32,10 +32,10 @@ def choose_workload(
     """
     names = tuple(sizes)
     width = min(3, len(names))
-    if _all_cells(sizes, width) <= most_cells and len(names) ** 3 / 6 <= MAX_TRIPLES:
+    if _all_cells(sizes, width) <= max_cells and len(names) ** 3 / 6 <= MAX_TRIPLES:
         return tuple(combinations(names, width))
     chosen: list[Clique] = [(name,) for name in names]
-    left = most_cells - sum(sizes.values())
+    left = max_cells - sum(sizes.values())
     for wanted in (combinations(names, 2), _with_label(names, label)):
         for clique in _by_dependence(wanted, label, dependence):
             if cells(clique, sizes) <= left:

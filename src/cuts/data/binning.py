@@ -174,13 +174,13 @@ def _groups(
     return _drawable(groups, drawn, sets)
 
 
-def _split(members: list[str], counts: dict[str, int], most: int) -> list[tuple[str, ...]]:
-    """Neighbours together, in at most `most` groups of about equally many rows."""
+def _split(members: list[str], counts: dict[str, int], max_groups: int) -> list[tuple[str, ...]]:
+    """Neighbours together, in at most `max_groups` groups of about equally many rows."""
     total = sum(counts[m] for m in members) or 1
     groups: list[list[str]] = [[]]
     seen = 0
     for member in members:
-        if groups[-1] and seen >= total * len(groups) / most:
+        if groups[-1] and seen >= total * len(groups) / max_groups:
             groups.append([])
         groups[-1].append(member)
         seen += counts[member]

@@ -17,13 +17,13 @@ Binning = Literal["quantile", "uniform"]
 Bins: TypeAlias = int | tuple[float, ...]
 
 DEFAULT_BINS = 32
-LARGEST_WHOLE = 2**53
+LARGEST_WHOLE = 2**53  # beyond, float64 skips whole numbers
 LARGEST = 1e300  # beyond, sums of columns overflow
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A column whose values are texts from a list; `ordered` when the list's order means something."""
+    """A column whose values are strings from a list; `ordered` when the order of the list matters."""
 
     name: str
     categories: tuple[str, ...]
@@ -56,7 +56,7 @@ class Integer:
     def __post_init__(self) -> None:
         _check_numbers(self.low, self.high, self.bins)
         if max(abs(self.low), abs(self.high)) > LARGEST_WHOLE:
-            raise ValueError("whole numbers beyond 2^53 cannot be told apart; declare the column `id` or `category`")
+            raise ValueError("whole numbers beyond 2^53 cannot be distinguished; declare the column `id` or `category`")
 
     @property
     def range(self) -> Interval:
@@ -71,7 +71,7 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A column of real numbers from `low` to `high`, with so many decimals, or of any precision."""
+    """A column of real numbers from `low` to `high`, with `decimals` decimals, or of any precision."""
 
     name: str
     low: float
@@ -84,7 +84,7 @@ class Real:
     def __post_init__(self) -> None:
         _check_numbers(self.low, self.high, self.bins)
         if self.decimals is not None and not 1 <= self.decimals <= 15:
-            raise ValueError("`decimals` is from 1 to 15")
+            raise ValueError("`decimals` must be from 1 to 15")
 
     @property
     def range(self) -> Interval:
@@ -127,11 +127,11 @@ class Temporal:
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A column unique per row: never modelled, made fresh in the same look.
+    """A column unique per row: never modelled; new values are generated in the same pattern.
 
-    `pattern` is `uuid`, or a text in which `#` stands for a digit, `A` for an upper-case letter, `a` for a lower-case
-    one, `X` for either of the first two, `x` for a hexadecimal digit, and a backslash before a sign for that sign;
-    nothing means a whole number. Values are counted through the pattern, from number `start` on.
+    `pattern` is `uuid`, or a string in which `#` stands for a digit, `A` for an upper-case letter, `a` for a lower-case
+    one, `X` for either of the first two, `x` for a hexadecimal digit, and a backslash before a character for itself;
+    None means a whole number. Values are counted through the pattern, from number `start` on.
     """
 
     name: str
@@ -150,7 +150,8 @@ class Empty:
 
 Numeric: TypeAlias = Integer | Real | Temporal
 Modelled: TypeAlias = Category | Numeric
-Column: TypeAlias = Modelled | Identifier | Empty
+Unmodelled: TypeAlias = Identifier | Empty
+Column: TypeAlias = Modelled | Unmodelled
 
 
 def size(column: Modelled) -> float:
@@ -168,7 +169,7 @@ def size(column: Modelled) -> float:
 
 def _check_numbers(low: float, high: float, bins: Bins) -> None:
     if not (abs(low) <= LARGEST and abs(high) <= LARGEST and low <= high):
-        raise ValueError(f"there is no range from {low} to {high}")
+        raise ValueError(f"its range must rise: {low} to {high} does not, or it exceeds 1e300")
     if isinstance(bins, int):
         if bins < 1:
             raise ValueError("it needs at least one bin")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.physical import as_numbers
-from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Schema, Temporal
+from cuts.data.schema import Category, Column, Integer, Modelled, Schema, Temporal, Unmodelled
 from cuts.data.table import Bools, Table
 from cuts.data.temporal import show_moment
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean
@@ -22,7 +22,7 @@ def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) 
     absent or of another type.
     """
     wanted = [column for column in schema if columns is None or column.name in set(columns)]
-    wanted = [column for column in wanted if not isinstance(column, Identifier | Empty)]
+    wanted = [column for column in wanted if not isinstance(column, Unmodelled)]
     typed: dict[str, pa.Array] = {}
     problems: list[Diagnostic] = []
     for column in wanted:
@@ -45,7 +45,7 @@ def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
         extra_column(name, schema) for name in table.names if name not in schema and name not in schema.dropped
     ]
     for column in schema:
-        if isinstance(column, Identifier | Empty):
+        if isinstance(column, Unmodelled):
             if column.name not in table.names:
                 found.append(missing_column(column, table))
             continue

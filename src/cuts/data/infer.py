@@ -1,4 +1,4 @@
-"""A schema read off a table. What it says comes from the rows, so it is marked `inferred`."""
+"""A schema inferred from the rows of a table, and marked as such."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
 MAX_DECIMALS = 6  # beyond, a real column is of any precision
 ENOUGH_ROWS = 20  # fewer unique values may be chance
-TEXT_WORDS = 4  # mean number of words from which texts that hardly repeat are free text
+TEXT_WORDS = 4  # mean number of words from which values that hardly repeat are free text
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
 
 
@@ -35,7 +35,7 @@ def infer_schema(
 ) -> Schema:
     """The narrowest schema a table or frame follows, without the columns to drop.
 
-    Texts become categories in alphabetical order. Raises `CutsError` naming every column that fits no kind.
+    Text columns become categories in alphabetical order. Raises `CutsError` naming every column that fits no kind.
 
     >>> infer_schema(Table(pa.table({"age": [30, 40]})), "people").columns[0].range
     Interval(low=30.0, high=40.0)
@@ -105,9 +105,9 @@ def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Co
     assert found is not None
     known = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
     if np.isinf(known).any():
-        return unsupported_column(name, "holds infinities")
+        return unsupported_column(name, "contains infinite values")
     if np.abs(known).max() > LARGEST:
-        return unsupported_column(name, "holds numbers too large to add")
+        return unsupported_column(name, f"contains numbers beyond {LARGEST:g}")
     low, high = float(known.min()), float(known.max())
     decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(known)
     if decimals != 0:
@@ -118,7 +118,7 @@ def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Co
     if declared_id or (unique and (dense or _ID_NAME.search(name) is not None)):
         return Identifier(name, None, int(high) + 1, missing)
     if max(abs(low), abs(high)) > LARGEST_WHOLE:
-        return unsupported_column(name, "holds whole numbers beyond 2^53")
+        return unsupported_column(name, "contains whole numbers beyond 2^53")
     return Integer(name, int(low), int(high), missing=missing)
 
 
@@ -159,15 +159,15 @@ def unsupported_column(name: str, what: str) -> Diagnostic:
     return Diagnostic(
         "unsupported-column",
         f"the column `{name}` {what}",
-        help=f"leave it out with `--drop {name}`, or turn it into numbers or categories first",
+        help=f"leave it out with `--drop {name}`, or convert it to numbers or categories first",
     )
 
 
 def free_text(name: str, distinct: int) -> Diagnostic:
-    """A column of texts that hardly repeat: nothing to learn, much to leak."""
+    """A text column that hardly repeats: nothing to learn, much to leak."""
     return Diagnostic(
         "free-text",
-        f"the column `{name}` is free text: {distinct:,} different texts that hardly repeat",
-        help=f"leave it out with `--drop {name}`, make fresh ones with `--id {name}`,\n"
+        f"the column `{name}` is free text: {distinct:,} distinct values, hardly any of them repeated",
+        help=f"leave it out with `--drop {name}`, generate new values with `--id {name}`,\n"
         "or declare it as a category with its values in a schema",
     )

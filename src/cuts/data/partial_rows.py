@@ -1,7 +1,7 @@
-"""Rows of which some cells are given: encoded where they are, put back exactly after the rest was drawn.
+"""Rows of which some cells are given: encoded where they are, put back exactly once the rest is sampled.
 
-A cell without a value is not given. Modelled columns and identifiers can be given; columns without values, and columns
-that follow from another one, are made.
+A missing cell is not given. Modelled columns and identifiers can be given; empty columns, and columns that follow from
+another one, are computed.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ def made_column(name: str, codec: Codec) -> Diagnostic:
     """A given column that is neither modelled nor an identifier."""
     source = dict(codec.schema.derived).get(name)
     if source is None:
-        return Diagnostic("not-modelled", f"the column `{name}` has no values that could be given", help="leave it out")
+        return Diagnostic(
+            "not-modelled", f"the column `{name}` is always empty and cannot be given", help="leave it out"
+        )
     return Diagnostic(
         "not-modelled", f"the column `{name}` follows from `{source}` and cannot be given", help=f"give `{source}`"
     )

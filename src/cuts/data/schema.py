@@ -21,6 +21,7 @@ from cuts.data.columns import (
     Numeric,
     Real,
     Temporal,
+    Unmodelled,
 )
 from cuts.data.temporal import show_moment
 
@@ -73,7 +74,7 @@ class Schema:
     def learned(self, name: str) -> Modelled:
         """A column that is neither an identifier nor empty."""
         column = self[name]
-        assert not isinstance(column, Identifier | Empty), name
+        assert not isinstance(column, Unmodelled), name
         return column
 
     @property
@@ -81,9 +82,7 @@ class Schema:
         """The columns a model learns: all but identifiers, empty and derived ones."""
         derived = {name for name, _ in self.derived}
         return tuple(
-            column
-            for column in self.columns
-            if not isinstance(column, Identifier | Empty) and column.name not in derived
+            column for column in self.columns if not isinstance(column, Unmodelled) and column.name not in derived
         )
 
 
@@ -192,6 +191,7 @@ __all__ = [
     "Real",
     "Schema",
     "Temporal",
+    "Unmodelled",
     "as_data",
     "desired_outcome",
     "fingerprint",

@@ -1,4 +1,4 @@
-"""Schemas in files: TOML for people, JSON for machines, one meaning."""
+"""Schemas in files: TOML for people, JSON for machines, with the same meaning."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def render_declaration(schema: Schema) -> str:
 
 
 def schema_from(data: object, title: str) -> Schema:
-    """The schema written as plain values; `title` names it in messages."""
+    """The schema given as plain values; `title` names it in messages."""
     if not isinstance(data, Mapping):
-        raise CutsError([bad_schema(title, "a schema is a table of keys", "name = ..., [columns.age] ...")])
+        raise CutsError([bad_schema(title, "a schema must be a table of keys", "name = ..., [columns.age] ...")])
     problems = [
         bad_schema(title, f"there is no key `{key}` in a schema", _renamed(key) or did_you_mean(str(key), _TOP))
         for key in data
@@ -86,7 +86,7 @@ def schema_from(data: object, title: str) -> Schema:
     given = data.get("columns")
     if not isinstance(given, Mapping) or not given:
         problems.append(
-            bad_schema(title, "a schema has a table `columns`", '[columns.age]\nkind = "integer"\nrange = [17, 90]')
+            bad_schema(title, "the table `columns` is missing", '[columns.age]\nkind = "integer"\nrange = [17, 90]')
         )
         raise CutsError(problems)
     columns = [_column(str(name), fields, title, problems) for name, fields in given.items()]
@@ -94,11 +94,11 @@ def schema_from(data: object, title: str) -> Schema:
     label, protected = data.get("label"), data.get("protected", [])
     provenance = data.get("provenance", "declared")
     if label is not None and not isinstance(label, str):
-        problems.append(bad_schema(title, "`label` is the name of a column", 'label = "salary"'))
+        problems.append(bad_schema(title, "`label` must be the name of a column", 'label = "salary"'))
     elif label is not None and label not in known:
         problems.append(bad_schema(title, f"the label `{label}` is not a column", did_you_mean(str(label), known)))
     if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
-        problems.append(bad_schema(title, "`protected` is a list of columns", 'protected = ["sex"]'))
+        problems.append(bad_schema(title, "`protected` must be a list of columns", 'protected = ["sex"]'))
         protected = []
     problems += [
         bad_schema(title, f"the protected `{name}` is not a column", did_you_mean(str(name), known))
@@ -107,7 +107,7 @@ def schema_from(data: object, title: str) -> Schema:
     ]
     dropped = data.get("drop", [])
     if not isinstance(dropped, list) or not all(isinstance(name, str) and name not in known for name in dropped):
-        problems.append(bad_schema(title, "`drop` is a list of columns that are not declared", 'drop = ["notes"]'))
+        problems.append(bad_schema(title, "`drop` must be a list of columns that are not declared", 'drop = ["notes"]'))
     numbers: dict[str, Any] = {}
     for key, smallest, default in (("max_categories", 16, MAX_CATEGORIES), ("min_count", 0, MIN_COUNT)):
         numbers[key] = data.get(key, default)
@@ -115,7 +115,7 @@ def schema_from(data: object, title: str) -> Schema:
             wanted = f"`{key}` must be a whole number, at least {smallest}"
             problems.append(bad_schema(title, wanted, f"{key} = {default}"))
     if provenance not in get_args(Provenance):
-        wanted = "`provenance` is `declared`, `inferred` or `discovered`"
+        wanted = "`provenance` must be `declared`, `inferred` or `discovered`"
         problems.append(bad_schema(title, wanted, 'provenance = "declared"'))
     derived = tuple(
         (str(name), str(fields["derived_from"]))
@@ -148,7 +148,7 @@ def _renamed(key: object) -> str | None:
 
 
 def bad_schema(title: str, what: str, help: str | None = None) -> Diagnostic:
-    """A schema that does not say what a table is."""
+    """A schema that does not describe a table."""
     return Diagnostic("bad-schema", f"{title}: {what}", help=help)
 
 
@@ -157,7 +157,9 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
     if not isinstance(fields, Mapping) or fields.get("kind") not in _KINDS:
         kind = fields.get("kind") if isinstance(fields, Mapping) else None
         help = did_you_mean(str(kind), _KINDS) or f"kind is one of {listed(_KINDS, most=9)}"
-        problems.append(bad_schema(where, "the column needs a kind" if kind is None else f"no kind `{kind}`", help))
+        problems.append(
+            bad_schema(where, "the column needs a kind" if kind is None else f"there is no kind `{kind}`", help)
+        )
         return None
     kind = str(fields["kind"])
     unknown = [key for key in fields if key not in _KEYS[kind]]
@@ -169,7 +171,7 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
     try:
         return _make(name, kind, fields)
     except OverflowError:
-        problems.append(bad_schema(where, "its numbers are too large"))
+        problems.append(bad_schema(where, "a number is too large"))
         return None
     except (ValueError, TypeError) as error:
         problems.append(bad_schema(where, str(error)[:200]))
@@ -184,7 +186,7 @@ def _make(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
         case "id":
             start = fields.get("start", 1)
             if not isinstance(start, int) or isinstance(start, bool) or not isinstance(fields.get("pattern", ""), str):
-                raise ValueError("`pattern` is a text and `start` a whole number")
+                raise ValueError("`pattern` must be a string and `start` a whole number")
             return Identifier(name, fields.get("pattern"), start, missing)
         case "empty":
             return Empty(name)
@@ -195,7 +197,7 @@ def _make(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
 def _category(name: str, fields: Mapping[str, Any], missing: bool) -> Category:
     categories = fields.get("categories")
     if not isinstance(categories, list) or any(c is None or isinstance(c, list | dict | float) for c in categories):
-        raise ValueError('it needs `categories`, a list of texts, e.g. ["Female", "Male"]')
+        raise ValueError('it needs `categories`, a list of strings, e.g. ["Female", "Male"]')
     texts = tuple(str(c).lower() if isinstance(c, bool) else str(c) for c in categories)
     return Category(name, texts, _flag(fields, "ordered"), missing)
 
@@ -205,11 +207,11 @@ def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> 
     bins, binning = _bins(fields)
     decimals = fields.get("decimals")
     if decimals is not None and (not isinstance(decimals, int) or isinstance(decimals, bool)):
-        raise ValueError("`decimals` is a whole number")
+        raise ValueError("`decimals` must be a whole number")
     match kind:
         case "integer":
             if low != int(low) or high != int(high):
-                raise ValueError("it holds integers, its range must be of integers too")
+                raise ValueError("its range must be of integers")
             return Integer(name, int(low), int(high), bins, missing, binning)
         case "real":
             return Real(name, float(low), float(high), bins, missing, binning, decimals)
@@ -225,7 +227,7 @@ def _limits(kind: str, given: object) -> tuple[float, float]:
     if kind in _MOMENTS:
         parsed = [parse_moment(kind, x if isinstance(x, str) else getattr(x, "isoformat", str)()) for x in given]  # type: ignore[arg-type]
         if any(moment is None for moment in parsed):
-            raise ValueError(f"its range is not of {kind}s")
+            raise ValueError(f"its range must be of {kind}s")
         return float(parsed[0] or 0.0), float(parsed[1] or 0.0)
     if not all(_is_number(limit) for limit in given):
         raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
@@ -235,11 +237,11 @@ def _limits(kind: str, given: object) -> tuple[float, float]:
 def _bins(fields: Mapping[str, Any]) -> tuple[int | tuple[float, ...], Binning]:
     bins, binning = fields.get("bins", 32), fields.get("binning", "quantile")
     if binning not in ("quantile", "uniform"):
-        raise ValueError("`binning` is `quantile` or `uniform`")
+        raise ValueError("`binning` must be `quantile` or `uniform`")
     if isinstance(bins, list) and all(_is_number(edge) for edge in bins):
         return tuple(float(edge) for edge in bins), binning
     if not isinstance(bins, int) or isinstance(bins, bool):
-        raise ValueError("`bins` is a number of bins or a list of edges")
+        raise ValueError("`bins` must be a number of bins or a list of edges")
     return bins, binning
 
 
@@ -250,7 +252,7 @@ def _is_number(value: object) -> bool:
 def _flag(fields: Mapping[str, Any], key: str) -> bool:
     value = fields.get(key, False)
     if not isinstance(value, bool):
-        raise ValueError(f"`{key}` is true or false")
+        raise ValueError(f"`{key}` must be true or false")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Tables that come with the package: Adult and German Credit (UCI, CC BY 4.0; see NOTICE), each with its split."""
+"""Tables included in the package: Adult and German Credit (UCI, CC BY 4.0; see NOTICE), each with its split."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Split = Literal["train", "test"]
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """An embedded table and where it is from."""
+    """An embedded table: its title, the rows of each split, its licence."""
 
     name: str
     title: str
@@ -55,5 +55,5 @@ def load(dataset: Dataset, split: Split = "train") -> Table:
 
 
 def export(dataset: Dataset, path: Path, split: Split = "train") -> None:
-    """Write the rows of an embedded table to a file of the kind its ending tells."""
+    """Write the rows of an embedded table to a file of the kind its extension says."""
     save(load(dataset, split), path)

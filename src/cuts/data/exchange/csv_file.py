@@ -1,4 +1,4 @@
-"""A CSV file in blocks of typed columns, and typed columns as a CSV file of the same format."""
+"""A CSV file in blocks of typed columns, and typed columns as a CSV file in the same format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cuts.data.exchange.csv_text import TextStream, reading_text
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
 from cuts.data.exchange.readable import other_columns, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reason
-from cuts.data.exchange.text_format import TextFormat, described, parse, show
+from cuts.data.exchange.text_format import TextFormat, describe, parse, show
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
 _BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
@@ -80,9 +80,9 @@ def read_blocks(path: Path, dialect: Dialect, formats: Mapping[str, TextFormat])
 
 @contextmanager
 def writing(stream: Any, dialect: Dialect, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
-    """What writes rows below the header: the columns of `formats`, each of its format's type.
+    """A function that writes rows below the header: the columns of `formats`, each of its format's type.
 
-    Texts are quoted only where they must be, the empty text always.
+    Text is quoted only where necessary; the empty string always is.
     """
     encoder = codecs.getincrementalencoder(dialect.encoding)()
     names = _quoted(pa.array(list(formats)), dialect, DELIMITERS).to_pylist()  # so that the delimiter is clear
@@ -126,14 +126,14 @@ def _convert_options(names: Sequence[str]) -> csv.ConvertOptions:
 
 
 def _broken(path: Path, dialect: Dialect, width: int, error: Exception) -> CutsError:
-    """What is wrong with a file that cannot be cut into rows and cells."""
+    """Why a file cannot be split into rows and cells."""
     check_quotes_closed(path, dialect)
     ragged = ragged_row(path, dialect, width)
     if ragged is not None:
         line, cells = ragged
         return unreadable(
             f"{path}, line {line}: the row has {counted(cells, 'cell')} instead of {width}",
-            f"put a text that contains {dialect.delimiter!r} in quotes, or name another delimiter",
+            f"put cells that contain {dialect.delimiter!r} in quotes, or state another delimiter",
         )
     if "straddl" in str(error):
         return unreadable(f"{path}: a row is longer than a megabyte", "check that every quote is closed")
@@ -156,8 +156,8 @@ def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, forma
     line = line_of(path, dialect, row, block.num_columns)
     where = f"{path}, row {row + 1}" if line is None else f"{path}, line {line}"
     raise unreadable(
-        f"{where}: the column `{name}` holds {described(format)} before, but not here",
-        f"correct the line, or read the whole file first so that `{name}` becomes text",
+        f"{where}: the column `{name}` should hold {describe(format)}, as when the file was scanned",
+        f"correct the line, or scan the whole file again so that `{name}` becomes text",
     )
 
 
@@ -166,7 +166,7 @@ def _cells(values: pa.Array, name: str, format: TextFormat, dialect: Dialect) ->
     if format.kind == "text" and pc.any(pc.match_substring(texts, "\x00")).as_py():
         raise usage_error(
             "unwritable-file",
-            f"the column `{name}` has a text with the sign 0, which no CSV file can hold",
+            f"the column `{name}` contains a NUL character, which CSV cannot hold",
             "write a .parquet file",
         )
     needs_quotes = format.kind == "text" or dialect.delimiter in format.style or dialect.delimiter not in DELIMITERS
@@ -174,8 +174,8 @@ def _cells(values: pa.Array, name: str, format: TextFormat, dialect: Dialect) ->
 
 
 def _quoted(texts: pa.Array, dialect: Dialect, others: str = "") -> pa.Array:
-    signs = re.escape(dialect.delimiter + dialect.quote + others)
-    special = pc.match_substring_regex(texts, f"^$|[{signs}\r\n\ufeff]")
+    specials = re.escape(dialect.delimiter + dialect.quote + others)
+    special = pc.match_substring_regex(texts, f"^$|[{specials}\r\n\ufeff]")
     if not pc.any(special).as_py():
         return texts
     quote = dialect.quote

@@ -1,9 +1,9 @@
-"""Which format a column of texts has, found block by block.
+"""Which format a column of texts has, detected block by block.
 
-Every column has one format, the narrowest that reads every text and shows it again as it was: truth values of one
-spelling, moments of one format, durations, whole numbers, real numbers, else texts. Two rules keep what a number would
-lose: with a leading zero or plus (007, +1), or with a whole number beyond int64, all of the column is text. Where day
-and month cannot be told apart (03/04/2020 throughout), it is text too.
+Every column has one format, the narrowest that reads every text and writes it again as it was: truth values of one
+spelling, dates and times of one pattern, durations, whole numbers, real numbers, else texts. Two rules keep what a
+number would lose: with a leading zero or plus (007, +1), or with a whole number beyond int64, all of the column is
+text. Where day and month are ambiguous (03/04/2020 throughout), it is text too.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ _UNSEEN = 99  # decimals, before any was counted
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The formats all texts of a column so far have, the first being preferred; nothing while there was no text."""
+    """The formats that all texts of a column so far have, the preferred one first; None before the first text."""
 
     name: str
     kinds: tuple[Kind, ...] = EVERY_KIND
-    points: str = "."  # the decimal points to expect
+    points: str = "."  # the decimal separators to expect
     formats: tuple[TextFormat, ...] | None = None
 
 
 def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
-    """The evidence after these texts.
+    """The evidence after these further texts.
 
     >>> narrow(Evidence("age"), pa.array(["31", "32.5"])).formats
-    (TextFormat(kind='real', style='.', least=0, most=1),)
+    (TextFormat(kind='real', style='.', min_decimals=0, max_decimals=1),)
     """
     present = texts.drop_null()
     if len(present) == 0:
         return evidence
     possible = _possible(evidence, present[0].as_py()) if evidence.formats is None else evidence.formats
-    seen: list[TextFormat] = []
+    kept: list[TextFormat] = []
     for format in possible:
-        found = replace(format, least=0) if _is_also_real(format, seen, present) else _seen(format, present)
-        seen += [] if found is None else [found]
-    return replace(evidence, formats=tuple(seen))
+        widened = replace(format, min_decimals=0) if _is_also_real(format, kept, present) else _widened(format, present)
+        kept += [] if widened is None else [widened]
+    return replace(evidence, formats=tuple(kept))
 
 
 def settle(evidence: Evidence) -> TextFormat:
@@ -55,11 +55,11 @@ def settle(evidence: Evidence) -> TextFormat:
     if not evidence.formats or text_temporal.is_ambiguous(formats):
         return TextFormat("text")
     best = evidence.formats[0]
-    return replace(best, least=min(best.least, best.most))
+    return replace(best, min_decimals=min(best.min_decimals, best.max_decimals))
 
 
 def misfit(texts: pa.Array, format: TextFormat) -> int | None:
-    """The place of the first text without that format, if any.
+    """The position of the first text that does not have that format, if any.
 
     >>> misfit(pa.array(["1", None, "07", "x"]), TextFormat("whole"))
     2
@@ -80,26 +80,30 @@ def _possible(evidence: Evidence, text: str) -> tuple[TextFormat, ...]:
     formats += [TextFormat("span", "", _UNSEEN), TextFormat("whole")]
     formats += [TextFormat("real", point, _UNSEEN) for point in evidence.points]
     texts = pa.array([text])
-    return tuple(format for format in formats if format.kind in evidence.kinds and _seen(format, texts) is not None)
+    return tuple(format for format in formats if format.kind in evidence.kinds and _widened(format, texts) is not None)
 
 
-def _is_also_real(format: TextFormat, seen: list[TextFormat], texts: pa.Array) -> bool:
+def _is_also_real(format: TextFormat, kept: list[TextFormat], texts: pa.Array) -> bool:
     """Whether the texts are whole numbers short enough to be real ones too: then there is nothing more to check."""
-    is_whole = format.kind == "real" and any(other.kind == "whole" for other in seen)
-    return is_whole and pc.max(pc.utf8_length(texts)).as_py() <= text_numbers.EXACT
+    is_whole = format.kind == "real" and any(other.kind == "whole" for other in kept)
+    return is_whole and pc.max(pc.utf8_length(texts)).as_py() <= text_numbers.MAX_EXACT_DIGITS
 
 
-def _seen(format: TextFormat, texts: pa.Array) -> TextFormat | None:
-    """The format, showing as many decimals as these texts do, or nothing if they have another one."""
+def _widened(format: TextFormat, texts: pa.Array) -> TextFormat | None:
+    """The format with room for the decimals of these texts, or None if they have another format."""
     match format.kind:
         case "moment" | "span":
-            least, most = text_temporal.count_digits(texts)
+            min_decimals, max_decimals = text_temporal.count_digits(texts)
         case "real":
-            least, most = text_numbers.count_decimals(texts, format.style)
+            min_decimals, max_decimals = text_numbers.count_decimals(texts, format.style)
         case _:
-            least, most = 0, 0
-    seen = replace(format, least=min(format.least, least), most=max(format.most, most))
-    return seen if _fits(texts, seen) else None
+            min_decimals, max_decimals = 0, 0
+    widened = replace(
+        format,
+        min_decimals=min(format.min_decimals, min_decimals),
+        max_decimals=max(format.max_decimals, max_decimals),
+    )
+    return widened if _fits(texts, widened) else None
 
 
 def _fits(texts: pa.Array, format: TextFormat) -> bool:

@@ -1,12 +1,12 @@
-"""Tables in files: read with the types they mean, written again so that they format the same.
+"""Tables in files: read with their types, written again in the same format.
 
-Known are CSV (.csv, .tsv), Parquet (.parquet, .pq), Feather or Arrow (.feather, .arrow) and JSON lines (.jsonl,
+Supported are CSV (.csv, .tsv), Parquet (.parquet, .pq), Feather or Arrow (.feather, .arrow) and JSON lines (.jsonl,
 .ndjson), each also compressed (.gz, .zst).
 
-A CSV file has one reading. An empty cell without quotes is missing; `""` is the empty text; every other text is a
+A CSV file has one reading. An empty cell without quotes is missing; `""` is the empty string; every other text is a
 value: NA, null and None too, and NaN unless all the rest of its column are numbers. In a file of one column an empty
-line is a missing value. All rows decide what a column is, as `evidence.py` tells; how its texts looked (decimals,
-formats of dates, spelling of truth values) is kept in the `FileForm`.
+line is a missing value. All rows decide the type of a column, see `evidence.py`; how its texts are written (decimals,
+patterns of dates, spelling of truth values) is kept in the `FileForm`.
 """
 
 from __future__ import annotations
@@ -112,10 +112,10 @@ def open_blocks(
 
 
 def save(table: Table, path: Path | str, form: FileForm | None = None) -> None:
-    """Write the whole table to a file of the kind its ending tells, or nothing: a temporary file is renamed.
+    """Write the whole table to a file of the kind its extension says, or nothing: a temporary file is renamed.
 
     With the form of a file the columns get the types and order they had there; with one of the same kind, also the
-    format.
+    text format.
     """
     save_blocks([table], path, form)
 
@@ -123,7 +123,7 @@ def save(table: Table, path: Path | str, form: FileForm | None = None) -> None:
 def save_blocks(blocks: Iterable[Table], path: Path | str, form: FileForm | None = None) -> int:
     """Write the rows of all blocks to one file as `save` does, in flat memory; returns how many there were.
 
-    If a block fails to come, everything is left as it was. Blocks of different columns, or none, are a `ValueError`.
+    If reading a block fails, nothing is changed. Blocks of different columns, or no block, are a `ValueError`.
     """
     path = Path(path)
     kind, _ = check_writable(path)
@@ -160,7 +160,7 @@ def _schema_of(formats: Mapping[str, TextFormat]) -> pa.Schema:
 
 
 def _arranged(arrow: pa.Table, form: FileForm) -> pa.Table:
-    """The columns in the form's order and of its types; those it does not know come last, as they are."""
+    """The columns in the form's order and types; columns the form lacks come last, unchanged."""
     known = [name for name in form.schema.names if name in arrow.column_names]
     others = [name for name in arrow.column_names if name not in known]
     fields = [*(form.schema.field(name) for name in known), *(arrow.schema.field(name) for name in others)]
@@ -178,7 +178,7 @@ def _prepared(arrow: pa.Table, kind: Kind, form: FileForm | None) -> pa.Table:
 
 @contextmanager
 def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) -> Iterator[Write]:
-    """What writes tables of that schema to the file, which is there when all went well at the end."""
+    """A function that writes tables of that schema to the file, which appears once all is written."""
     match kind:
         case "parquet":
             with whole_or_nothing(path) as stream, arrow_file.writing_parquet(stream, schema) as write:
@@ -199,8 +199,8 @@ def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) 
             except UnicodeEncodeError:
                 raise usage_error(
                     "unwritable-file",
-                    f"{path} cannot be written: a text has signs {dialect.encoding} does not have",
-                    "save the table you brought as UTF-8 first, or write a .parquet file",
+                    f"{path} cannot be written: a text has characters that {dialect.encoding} lacks",
+                    "save the table you read as UTF-8 first, or write a .parquet file",
                 ) from None
 
 

@@ -109,7 +109,9 @@ def _arrow_table(frame: Any) -> pa.Table:
             return pa.RecordBatchReader.from_stream(frame).read_all()
         except pa.ArrowInvalid:  # a single column
             pass
-    raise TypeError(f"{type(frame).__name__} is no frame: give a pandas, polars or Arrow table, or the path of a file")
+    raise TypeError(
+        f"{type(frame).__name__} is not a data frame: give a pandas, polars or Arrow table, or the path of a file"
+    )
 
 
 def _from_arrow(arrow: pa.Table) -> tuple[Table, FrameForm]:

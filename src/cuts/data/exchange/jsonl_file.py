@@ -22,15 +22,15 @@ from pyarrow import json as arrow_json
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
 from cuts.data.exchange.readable import check_names, check_rows, check_type, undecodable, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reading
-from cuts.data.exchange.text_format import TextFormat, described, format_of, parse, show, type_of
+from cuts.data.exchange.text_format import TextFormat, describe, format_of, parse, show, type_of
 from cuts.text.diagnostic import CutsError
 
 _CHUNK = 4 << 20  # bytes
-_TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "numbers", pa.string(): "texts"}
+_TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "numbers", pa.string(): "text"}
 
 
 def find_formats(path: Path) -> dict[str, TextFormat]:
-    """The format of every column in order of appearance, found in all rows with flat memory."""
+    """The format of every column in order of appearance, from all rows in flat memory."""
     kinds: dict[str, pa.DataType] = {}
     found: dict[str, Evidence] = {}
     rows = 0
@@ -61,7 +61,7 @@ def read_blocks(path: Path, formats: Mapping[str, TextFormat]) -> Iterator[pa.Re
 
 @contextmanager
 def writing(stream: Any, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
-    """What writes rows, one object a line: the columns of `formats`, each of its format's type."""
+    """A function that writes rows, one object per line: the columns of `formats`, each of its format's type."""
 
     def write(table: pa.Table) -> None:
         for block in table.to_batches(max_chunksize=ROWS):
@@ -83,8 +83,8 @@ class _Lines:
     text: bytes
     before: int
 
-    def place(self, row: int) -> str:
-        """File and line of a row; blank lines are no rows."""
+    def location(self, row: int) -> str:
+        """File and line of a row; blank lines are not rows."""
         filled = (number for number, line in enumerate(self.text.split(b"\n"), start=1) if line.strip())
         within = next((number for count, number in enumerate(filled) if count == row), 1)
         return f"{self.path}, line {self.before + within}"
@@ -116,7 +116,7 @@ def _checked(lines: _Lines) -> _Lines:
 
 
 def _inferred(lines: _Lines) -> pa.Table:
-    """The lines with the types JSON has; Arrow takes some texts for timestamps, which are looked at later."""
+    """The lines with the types JSON has; Arrow takes some texts for timestamps, which are parsed later."""
     table = _parsed(lines, None)
     for field in table.schema:
         check_type(field.name, field.type, str(lines.path))
@@ -138,17 +138,17 @@ def _parsed(lines: _Lines, schema: pa.Schema | None) -> pa.Table:
 
 
 def _broken(lines: _Lines, message: str) -> CutsError:
-    """What Arrow found wrong, in our words: its own could quote a value."""
+    """What Arrow cannot read, in our words: its own message could quote a value."""
     row = re.search(r"in row (\d+)", message)
-    where = f"{lines.path}, after line {lines.before}" if row is None else lines.place(int(row[1]))
+    where = f"{lines.path}, after line {lines.before}" if row is None else lines.location(int(row[1]))
     column = re.search(r"Column\(/([^)]*)\)", message)
     if column is not None and "twice" in message:
-        return unreadable(f"{where}: the key `{column[1]}` stands there twice", "keep one of them")
+        return unreadable(f"{where}: the key `{column[1]}` occurs twice", "keep one of them")
     if column is not None:
-        return unreadable(f"{where}: `{column[1]}` is of another type than before", "write one type in all lines")
+        return unreadable(f"{where}: `{column[1]}` is of another type than in earlier lines", "use one type per key")
     if row is not None:
-        return unreadable(f"{where}: this is no JSON object", "write one object a line")
-    return unreadable(f"{where}: a value is of another type than its column", "write one type in all lines")
+        return unreadable(f"{where}: this is not a JSON object", "write one object per line")
+    return unreadable(f"{where}: a value is of another type than in earlier lines", "use one type per key")
 
 
 def _joined(before: pa.DataType, values: pa.Array, name: str, lines: _Lines) -> pa.DataType:
@@ -162,8 +162,8 @@ def _joined(before: pa.DataType, values: pa.Array, name: str, lines: _Lines) -> 
         return pa.float64()
     row = int(pc.index(pc.is_valid(values), True).as_py())
     raise unreadable(
-        f"{lines.place(row)}: `{name}` holds {_TYPES[before]} before and {_TYPES[kind]} here",
-        "write one type in all lines",
+        f"{lines.location(row)}: `{name}` holds {_TYPES[before]} in earlier lines and {_TYPES[kind]} here",
+        "use one type per key",
     )
 
 
@@ -181,8 +181,8 @@ def _typed(values: pa.Array, name: str, format: TextFormat, lines: _Lines, befor
     except ValueError:
         row = before + (misfit(values, format) or 0)
     raise unreadable(
-        f"{lines.place(row)}: the column `{name}` holds {described(format)} before, but not here",
-        f"correct the line, or read the whole file first so that `{name}` becomes text",
+        f"{lines.location(row)}: the column `{name}` should hold {describe(format)}, as when the file was scanned",
+        f"correct the line, or scan the whole file again so that `{name}` becomes text",
     )
 
 

@@ -103,6 +103,6 @@ def _arrow(series: Any, name: str) -> pa.Array:
     try:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a message could quote a value
-        raise not_plain(name, f"of dtype {series.dtype} holds values that are no table values", "the frame") from None
+        raise not_plain(name, f"of dtype {series.dtype} holds values that a table cannot hold", "the frame") from None
     check_type(name, array.type, "the frame")
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

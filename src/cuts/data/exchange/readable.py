@@ -1,4 +1,4 @@
-"""What a table must be to be read at all: columns with names and plain values, and rows."""
+"""What every table needs: columns with distinct names, one plain value per cell, and at least one row."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cuts.text.diagnostic import CutsError, usage_error
 
 
 def check_names(names: Sequence[object], where: str) -> None:
-    """Raise unless every column has a text for a name, and its own."""
+    """Raise unless every column has a name of its own that is a string."""
     if not names:
         raise unreadable(f"{where} has no columns", "give a table with at least one column")
     for position, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise unreadable(
-                f"{where} has a column named {name!r}, which is not a text",
-                "name the columns with texts, in pandas by `frame.columns = frame.columns.map(str)`",
+                f"{where} has a column named {name!r}, which is not a string",
+                "rename the columns to strings, in pandas by `frame.columns = frame.columns.map(str)`",
             )
         if not name:
             raise unreadable(f"{where}: column {position} has no name", "give every column a name")
@@ -46,21 +46,21 @@ def unreadable(title: str, help: str | None = None) -> CutsError:
 
 
 def not_plain(name: str, what: str, where: str) -> CutsError:
-    """A column whose values are no numbers, texts, truth values or moments."""
+    """A column whose values are not numbers, text, dates, times or truth values."""
     return unreadable(
         f"{where}: the column `{name}` {what}",
-        f"drop `{name}`, or turn it into numbers, texts, dates or true and false first",
+        f"drop `{name}`, or convert it to numbers, text, dates or true and false first",
     )
 
 
 def other_columns(path: object) -> CutsError:
-    """A file read with the form of another one."""
+    """A file that is read with the form of another one."""
     return unreadable(f"{path} has other columns than the file read first", "give a file with the same columns")
 
 
 def undecodable(path: object, line: int, encoding: str) -> CutsError:
-    """Bytes that are no text in the encoding."""
+    """Bytes that are not valid in the encoding."""
     return unreadable(
-        f"{path}, line {line}: there are bytes that are no {encoding} text",
-        "save the file as UTF-8, or name its encoding, such as cp1252",
+        f"{path}, line {line}: some bytes are not valid {encoding}",
+        "save the file as UTF-8, or state its encoding, such as cp1252",
     )

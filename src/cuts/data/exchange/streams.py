@@ -1,4 +1,4 @@
-"""The bytes of a table file: what its name tells of them, read decompressed, written whole or not at all."""
+"""The bytes of a table file: its kind by its name, read decompressed, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Kind = Literal["csv", "parquet", "feather", "jsonl"]
 Compression = Literal["gz", "zst"]
 Write: TypeAlias = Callable[[pa.Table], None]  # writes further rows to an open file
 
-ROWS = 65_536  # the most rows of a block
+ROWS = 65_536  # maximum per block
 ENDINGS = "tables are .csv, .tsv, .parquet, .feather, .arrow or .jsonl files, also with .gz or .zst at the end"
 _KINDS: dict[str, Kind] = {
     ".csv": "csv",
@@ -37,7 +37,7 @@ _CODECS = {None: None, "gz": "gzip", "zst": "zstd"}
 
 
 def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
-    """The kind and compression the file's ending tells, or nothing for an ending of no table.
+    """The kind and compression by the ending of the file name, or None for an ending no table has.
 
     >>> kind_of(Path("visits.TSV.gz")), kind_of(Path("visits.xlsx"))
     (('csv', 'gz'), None)
@@ -50,14 +50,14 @@ def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
 
 
 def check_present(path: Path) -> tuple[Kind, Compression | None]:
-    """The kind and compression of a file that is there and not empty; else a `CutsError`."""
+    """The kind and compression of a file that exists and is not empty; else a `CutsError`."""
     if path.is_dir():
         raise unreadable(f"{path} is a directory", "name the table file in it")
     if not path.exists():
         raise unreadable(f"{path} does not exist", "give the path of a table")
     found = kind_of(path)
     if found is None:
-        raise unreadable(f"{path} has no known ending", ENDINGS)
+        raise unreadable(f"{path} has an unknown file extension", ENDINGS)
     if path.stat().st_size == 0:
         raise unreadable(f"{path} is empty", "give a table with a header and rows")
     return found
@@ -65,7 +65,7 @@ def check_present(path: Path) -> tuple[Kind, Compression | None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Any]:
-    """The file's bytes as an Arrow stream, decompressed; whatever the system or Arrow finds wrong is a `CutsError`."""
+    """The file's bytes as an Arrow stream, decompressed; any error of the system or of Arrow is a `CutsError`."""
     _, compression = kind_of(path) or (None, None)
     try:
         with pa.input_stream(str(path), compression=_CODECS[compression]) as stream:
@@ -87,14 +87,14 @@ def reading_anywhere(path: Path) -> Iterator[Any]:
 
 
 def damaged(path: Path, error: Exception) -> CutsError:
-    """A file the system does not give, or that is not what its name says, or was cut short."""
+    """A file that cannot be read, is not of the kind its name says, or is cut short."""
     if isinstance(error, OSError) and error.errno:
         reason = os.strerror(error.errno)
-        return unreadable(f"{path} cannot be read: {reason}", "check that you may read it, and its disk")
+        return unreadable(f"{path} cannot be read: {reason}", "check your permission to read it, and the disk")
     found = kind_of(path)
     names = {"gz": "gzip", "zst": "Zstandard"}
     what = "table" if found is None else names.get(found[1] or "", found[0].capitalize())
-    return unreadable(f"{path} is no {what} file, or a damaged one", "make or copy the file again")
+    return unreadable(f"{path} is not a {what} file, or it is damaged", "create or copy the file again")
 
 
 @contextmanager
@@ -106,10 +106,10 @@ def whole_or_nothing(path: Path) -> Iterator[Any]:
 
 
 def check_writable(path: Path) -> tuple[Kind, Compression | None]:
-    """The kind and compression a file of that name gets; a `CutsError` when the ending tells none."""
+    """The kind and compression a file of that name gets; a `CutsError` for an unknown ending."""
     found = kind_of(path)
     if found is None:
-        raise usage_error("unwritable-file", f"{path} has no known ending", ENDINGS)
+        raise usage_error("unwritable-file", f"{path} has an unknown file extension", ENDINGS)
     return found
 
 

@@ -22,20 +22,20 @@ TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
 class TextFormat:
     """A kind of values and how it is written.
 
-    `style` is the word for true, the format of moments, or the decimal point of real numbers; `least` and `most` are
-    the fewest and the most decimals shown, of a second or of a real number.
+    `style` is the word for true, the pattern of dates and times, or the decimal separator of real numbers;
+    `min_decimals` and `max_decimals` are the fewest and the most decimals shown, of a second or of a real number.
     """
 
     kind: Kind
     style: str = ""
-    least: int = 0
-    most: int = 0
+    min_decimals: int = 0
+    max_decimals: int = 0
 
     @property
     def decimals(self) -> int | None:
         """The number of decimals all the real numbers show, if they show the same one."""
-        uniform = self.kind == "real" and 0 < self.least == self.most <= text_numbers.MOST
-        return self.least if uniform else None
+        uniform = self.kind == "real" and 0 < self.min_decimals == self.max_decimals <= text_numbers.MAX_DECIMALS
+        return self.min_decimals if uniform else None
 
 
 def type_of(format: TextFormat) -> pa.DataType:
@@ -52,9 +52,9 @@ def type_of(format: TextFormat) -> pa.DataType:
         case "truth":
             return pa.bool_()
         case "moment":
-            return text_temporal.moment_type(format.style, format.most)
+            return text_temporal.moment_type(format.style, format.max_decimals)
         case "span":
-            return pa.duration(text_temporal.unit_of(format.most))
+            return pa.duration(text_temporal.unit_of(format.max_decimals))
         case "whole":
             return pa.int64()
         case "real":
@@ -68,7 +68,7 @@ def format_of(kind: pa.DataType) -> TextFormat | None:
     if pa.types.is_integer(kind):
         return TextFormat("whole")
     if pa.types.is_floating(kind):
-        return TextFormat("real", ".", 1, text_numbers.ANY)
+        return TextFormat("real", ".", 1, text_numbers.ANY_PRECISION)
     if pa.types.is_decimal(kind):
         return TextFormat("real", ".", max(kind.scale, 0), max(kind.scale, 0))
     if pa.types.is_temporal(kind):
@@ -79,7 +79,7 @@ def format_of(kind: pa.DataType) -> TextFormat | None:
 
 
 def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
-    """The values the texts mean, of the format's type; `ValueError` if one does not have that format."""
+    """The values of the texts, in the format's type; `ValueError` if a text does not have that format."""
     present = texts.drop_null() if texts.null_count else texts
     if format.kind == "text":
         return texts
@@ -91,9 +91,9 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
         case "truth":
             return texts.cast(pa.bool_())
         case "moment":
-            return text_temporal.parse_moments(texts, format.style, format.most)
+            return text_temporal.parse_moments(texts, format.style, format.max_decimals)
         case "span":
-            return text_numbers.parse_spans(texts, text_temporal.unit_of(format.most))
+            return text_numbers.parse_spans(texts, text_temporal.unit_of(format.max_decimals))
         case "whole":
             return text_numbers.parse_wholes(texts)
         case _:
@@ -101,7 +101,7 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
 
 
 def show(values: pa.Array, format: TextFormat) -> pa.Array:
-    """The values, of the format's type, as texts of that format; missing stays missing.
+    """The values, which have the format's type, as texts in that format; missing stays missing.
 
     >>> show(pa.array([12.5, None]), TextFormat("real", ",", 2, 2)).to_pylist()
     ['12,50', None]
@@ -110,26 +110,26 @@ def show(values: pa.Array, format: TextFormat) -> pa.Array:
         case "truth":
             return pc.if_else(values, format.style, TRUTHS[format.style])
         case "moment":
-            return text_temporal.show_moments(values, format.style, format.least, format.most)
+            return text_temporal.show_moments(values, format.style, format.min_decimals, format.max_decimals)
         case "span":
-            return text_numbers.show_spans(values, format.least, format.most)
+            return text_numbers.show_spans(values, format.min_decimals, format.max_decimals)
         case "real":
-            return text_numbers.show_reals(values, format.style, format.least, format.decimals)
+            return text_numbers.show_reals(values, format.style, format.min_decimals, format.decimals)
         case _:
             return values.cast(pa.string())
 
 
-def described(format: TextFormat) -> str:
-    """The values of that format in words.
+def describe(format: TextFormat) -> str:
+    """What values of that format are, in words for messages.
 
-    >>> described(TextFormat("moment", "%d.%m.%Y"))
-    'moments written as %d.%m.%Y'
+    >>> describe(TextFormat("moment", "%d.%m.%Y"))
+    'dates or times written as %d.%m.%Y'
     """
     words = {
         "empty": "no values",
-        "text": "texts",
+        "text": "text",
         "truth": f"{format.style} and {TRUTHS.get(format.style)}",
-        "moment": f"moments written as {format.style}",
+        "moment": f"dates or times written as {format.style}",
         "span": "durations",
         "whole": "whole numbers",
         "real": "numbers",

@@ -1,4 +1,4 @@
-"""Whole numbers, real numbers and durations as texts, and back. Blanks around a number do not count."""
+"""Whole numbers, real numbers and durations as texts, and back. Blanks around a number are ignored."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from cuts.data.exchange.recast import times_from
 from cuts.data.exchange.text_temporal import trim_digits
 
-MOST = 15  # decimals a float64 shows again as they were
-ANY = 17  # stands for numbers of any precision
-EXACT = 18  # digits a whole number may have to be read as a real one
+MAX_DECIMALS = 15  # a float64 reproduces so many
+ANY_PRECISION = 17  # stands for numbers of any precision
+MAX_EXACT_DIGITS = 18  # of a whole number that is read as a real one
 WHOLE = " *(?:0|-?[1-9][0-9]{0,18}) *"
 SPAN = r"(-?[0-9]{1,9}) days \+?([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -22,9 +22,9 @@ _DAY = 86_400
 
 
 def real(point: str) -> str:
-    """The pattern of real numbers with that decimal point; without it they have `EXACT` digits at most."""
+    """The pattern of real numbers with that decimal separator; without one they have at most `MAX_EXACT_DIGITS`."""
     whole, dot = "(?:0|[1-9][0-9]*)", f"[{point}]"
-    plain = rf"(?:0|[1-9][0-9]{{0,{EXACT - 1}}})|{whole}?{dot}[0-9]+|{whole}{dot}"
+    plain = rf"(?:0|[1-9][0-9]{{0,{MAX_EXACT_DIGITS - 1}}})|{whole}?{dot}[0-9]+|{whole}{dot}"
     exponent = rf"{whole}(?:{dot}[0-9]*)?[eE][+-]?[0-9]{{1,3}}"
     return rf" *(?:-?(?:{plain}|{exponent}|(?i:inf|infinity))|(?i:nan)) *"
 
@@ -41,23 +41,26 @@ def parse_reals(texts: pa.Array, point: str) -> pa.Array:
 
 
 def count_decimals(texts: pa.Array, point: str) -> tuple[int, int]:
-    """The fewest and the most decimals shown: `ANY` and 0 without a number; `ANY` at most with an exponent."""
-    shown, most = _trimmed(texts), 0
+    """The fewest and the most decimals shown; `ANY_PRECISION` stands for the latter where a number has an exponent.
+
+    Without any number they are `ANY_PRECISION` and 0, which every further text narrows.
+    """
+    shown, max_decimals = _trimmed(texts), 0
     if _any(shown, "e") or _any(shown, "E"):
-        shown, most = shown.filter(pc.invert(pc.match_substring_regex(shown, "[eE]"))), ANY
+        shown, max_decimals = shown.filter(pc.invert(pc.match_substring_regex(shown, "[eE]"))), ANY_PRECISION
     if _any(shown, "n") or _any(shown, "N"):  # NaN and infinity
         shown = shown.filter(pc.match_substring_regex(shown, "[0-9]"))
     at = pc.find_substring(shown, point)
     behind = pc.subtract(pc.subtract(pc.utf8_length(shown), at), 1)
     counts = pc.min_max(pc.if_else(pc.less(at, 0), 0, behind)).as_py()
-    return (ANY, most) if counts["min"] is None else (counts["min"], max(counts["max"], most))
+    return (ANY_PRECISION, max_decimals) if counts["min"] is None else (counts["min"], max(counts["max"], max_decimals))
 
 
-def show_reals(values: pa.Array, point: str, least: int, decimals: int | None) -> pa.Array:
-    """The shortest texts that mean the numbers, with `least` decimals or more; with exactly `decimals` if given."""
+def show_reals(values: pa.Array, point: str, min_decimals: int, decimals: int | None) -> pa.Array:
+    """The shortest texts that mean the numbers, with at least `min_decimals`; exactly `decimals` decimals if given."""
     exact = values.type.scale if pa.types.is_decimal(values.type) else decimals
     if exact is None:
-        shown = _shortest(values, least)
+        shown = _shortest(values, min_decimals)
     else:
         texts = [None if value is None else _fixed(value, exact) for value in values.to_pylist()]
         shown = pa.array(texts, pa.string())
@@ -74,40 +77,40 @@ def parse_spans(texts: pa.Array, unit: str) -> pa.Array:
     return pc.add_checked(seconds, within).cast(pa.duration(unit))
 
 
-def show_spans(values: pa.Array, least: int, most: int) -> pa.Array:
-    """Durations as pandas writes them, with `most` decimals of a second, or none where `least` allows."""
+def show_spans(values: pa.Array, min_decimals: int, max_decimals: int) -> pa.Array:
+    """Durations as pandas writes them, with `max_decimals` for seconds, or none where `min_decimals` is 0."""
     unit = values.type.unit
     per_day = _DAY * _PER_SECOND[unit]
     counts = np.asarray(values.cast(pa.int64()).fill_null(0))
     days = pa.array(counts // per_day, mask=np.asarray(values.is_null()))
     clocks = pc.strftime(pa.array(counts % per_day).cast(pa.timestamp(unit)), format="%H:%M:%S")
     gap = pc.if_else(pc.less(days, 0), " days +", " days ")
-    return pc.binary_join_element_wise(days.cast(pa.string()), gap, trim_digits(clocks, least, most), "")
+    return pc.binary_join_element_wise(days.cast(pa.string()), gap, trim_digits(clocks, min_decimals, max_decimals), "")
 
 
 def _fixed(value: float | Decimal, decimals: int) -> str:
     return f"{value:.{max(decimals, 0)}f}" if math.isfinite(value) else _unbounded(value)
 
 
-def _shortest(values: pa.Array, least: int) -> pa.Array:
+def _shortest(values: pa.Array, min_decimals: int) -> pa.Array:
     """As Arrow shows them, which is fast; what it shows with an exponent, or too short, is shown once more."""
     texts = values.cast(pa.string())
     if pa.types.is_float16(values.type) or pa.types.is_float32(values.type):
         values = texts.cast(pa.float64())  # 0.1 of float32 is shown as 0.1, not as its neighbour in float64
-    short = "|^[^.]*$" if least == 1 else rf"|^[^.]*$|\.[0-9]{{1,{least - 1}}}$" if least else ""
+    short = "|^[^.]*$" if min_decimals == 1 else rf"|^[^.]*$|\.[0-9]{{1,{min_decimals - 1}}}$" if min_decimals else ""
     wrong = pc.match_substring_regex(texts, f"[en]{short}")
-    again = [_long(value, least) for value in values.filter(wrong).to_pylist() if value is not None]
+    again = [_long(value, min_decimals) for value in values.filter(wrong).to_pylist() if value is not None]
     return pc.replace_with_mask(texts, pc.fill_null(wrong, False), pa.array(again, pa.string()))
 
 
-def _long(value: float, least: int) -> str:
+def _long(value: float, min_decimals: int) -> str:
     text = repr(value)
     if not math.isfinite(value):
         return _unbounded(value)
     if "e" in text:
         return text
     whole, _, behind = text.partition(".")
-    behind = behind.rstrip("0").ljust(least, "0")
+    behind = behind.rstrip("0").ljust(min_decimals, "0")
     return f"{whole}.{behind}" if behind else whole
 
 

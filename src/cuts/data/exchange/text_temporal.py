@@ -38,7 +38,7 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 def formats_of(text: str, name: str) -> tuple[str, ...]:
-    """The formats the text may be written in; a bare 20201231 is a date only where `name` speaks of a date.
+    """The formats the text may be written in; a bare 20201231 is a date only where `name` contains `date`.
 
     >>> formats_of("05/04/2020", "seen"), formats_of("20201231", "birth date"), formats_of("20201231", "cost")
     (('%d/%m/%Y', '%m/%d/%Y'), ('%Y%m%d',), ())
@@ -60,21 +60,21 @@ def is_ambiguous(formats: tuple[str, ...]) -> bool:
 
 @cache
 def pattern(format: str) -> str:
-    """The regular expression, one group a part, of the texts in that format."""
+    """The regular expression of texts in that format, with one group per part."""
     literals = _TOKEN.split(format)
     groups = [f"({_TOKENS[token]})" for token in _TOKEN.findall(format)]
     return "".join(re.escape(text) + group for text, group in zip(literals, [*groups, ""], strict=True))
 
 
 def moment_type(format: str, digits: int) -> pa.DataType:
-    """The Arrow type of moments in that format with so many decimals of a second."""
+    """The Arrow type of moments in that format with `digits` decimals of a second."""
     if "%Y" not in format:
         return pa.time64("us" if digits <= 6 else "ns")
     return pa.timestamp(unit_of(digits), _zone(format)) if "%M" in format else pa.date32()
 
 
 def unit_of(digits: int) -> str:
-    """The coarsest unit that holds so many decimals of a second."""
+    """The coarsest unit that holds `digits` decimals of a second."""
     return _UNITS[-(-digits // 3)]
 
 
@@ -89,15 +89,15 @@ def parse_moments(texts: pa.Array, format: str, digits: int) -> pa.Array:
     return iso.cast(pa.timestamp(kind.unit, "UTC" if kind.tz else None)).cast(kind)
 
 
-def show_moments(values: pa.Array, format: str, least: int, most: int) -> pa.Array:
-    """The moments as texts in that format, with `most` decimals of a second, or none where `least` allows."""
-    unit = unit_of(most)
+def show_moments(values: pa.Array, format: str, min_decimals: int, max_decimals: int) -> pa.Array:
+    """The moments as texts in that format, with `max_decimals` for seconds, or none where `min_decimals` is 0."""
+    unit = unit_of(max_decimals)
     if pa.types.is_time(values.type):
         values = values.cast(pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit), safe=False)
     elif pa.types.is_timestamp(values.type):
         values = _local(values, _zone(format)).cast(pa.timestamp(unit), safe=False)
     plain = format.replace("%-", "%").replace("%z", "+00:00")
-    return _loose(trim_digits(pc.strftime(values, format=plain), least, most), format)
+    return _loose(trim_digits(pc.strftime(values, format=plain), min_decimals, max_decimals), format)
 
 
 def count_digits(texts: pa.Array) -> tuple[int, int]:
@@ -109,11 +109,11 @@ def count_digits(texts: pa.Array) -> tuple[int, int]:
     return counts["min"], counts["max"]
 
 
-def trim_digits(texts: pa.Array, least: int, most: int) -> pa.Array:
-    """The texts with at most so many decimals of a second; whole seconds show none if `least` is 0."""
-    if most % 3:
-        texts = pc.replace_substring_regex(texts, rf"(:[0-9]{{2}}\.[0-9]{{{most}}})[0-9]+", r"\1")
-    if least == 0 < most:
+def trim_digits(texts: pa.Array, min_decimals: int, max_decimals: int) -> pa.Array:
+    """The texts with at most `max_decimals` for seconds; whole seconds show none if `min_decimals` is 0."""
+    if max_decimals % 3:
+        texts = pc.replace_substring_regex(texts, rf"(:[0-9]{{2}}\.[0-9]{{{max_decimals}}})[0-9]+", r"\1")
+    if min_decimals == 0 < max_decimals:
         texts = pc.replace_substring_regex(texts, r"(:[0-9]{2})\.0+\b", r"\1")
     return texts
 
@@ -139,7 +139,7 @@ def _zone(format: str) -> str | None:
 
 
 def _local(values: pa.Array, zone: str | None) -> pa.Array:
-    """What the clocks of the zone show; without one, what the values' own do."""
+    """Local time in the zone; without one, in the values' own."""
     if values.type.tz is None:
         return values
     return pc.local_timestamp(values.cast(pa.timestamp(values.type.unit, zone or values.type.tz)))

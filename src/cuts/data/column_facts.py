@@ -1,4 +1,4 @@
-"""What each column of a table became, and columns that follow from others."""
+"""What each column of a table is taken for, and columns that are determined by others."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from cuts.data.table import IntArray, Table
 from cuts.data.temporal import show_moment
 from cuts.text.diagnostic import counted, listed
 
-MAX_KEYS = 1_000  # values of a column others may follow from
-ROWS_A_KEY = 5  # rows a value must have on average, so that following is no chance
+MAX_KEYS = 1_000  # distinct values of a column that others may follow from
+ROWS_PER_KEY = 5  # mean rows per distinct value, so that a dependency is unlikely to be chance
 MAX_COLUMNS = 100  # beyond, comparing all pairs takes too long
-LOOKS = (100, 5_000)  # rows that rule most pairs out
+FIRST_ROWS = (100, 5_000)  # checked before all rows: they rule most pairs out
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFacts:
-    """A column: what it is taken for, its values, the share of missing ones, bins, and what is worth knowing."""
+    """A column: its kind, its values, the share of missing cells, its number of bins, and remarks."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class ColumnFacts:
     notes: tuple[str, ...]
 
 
-def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[ColumnFacts, ...]:
+def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[ColumnFacts, ...]:
     """The facts of every column of a schema, from the rows of a table."""
     limits = limits or Limits(schema.max_categories, schema.min_count)
     codec = fit_codec(table, schema, limits=limits)
@@ -54,19 +54,19 @@ def survey(table: Table, schema: Schema, limits: Limits | None = None) -> tuple[
 
 
 def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Pairs (column, the column it follows from): each value of the latter goes with one value of the former."""
+    """Pairs (column, the column it follows from): a functional dependency of the former on the latter."""
     columns = list(schema.modelled)
     if len(columns) > MAX_COLUMNS:
         return ()
     whole = _codes(table, schema, columns)
-    looks = [{name: codes[:rows] for name, codes in whole.items()} for rows in LOOKS]
+    heads = [{name: codes[:rows] for name, codes in whole.items()} for rows in FIRST_ROWS]
     found: list[tuple[str, str]] = []
     taken: set[str] = set()
     for column in columns:
         for source in columns:
             if source is column or source.name in taken or not _worth(whole[source.name], whole[column.name]):
                 continue
-            if all(_follows(look[column.name], look[source.name]) for look in (*looks, whole)):
+            if all(_follows(head[column.name], head[source.name]) for head in (*heads, whole)):
                 mutual = _follows(whole[source.name], whole[column.name])
                 if not mutual or schema.names.index(source.name) < schema.names.index(column.name):
                     found.append((column.name, source.name))
@@ -88,7 +88,7 @@ def _codes(table: Table, schema: Schema, columns: list[Modelled]) -> dict[str, I
 
 def _worth(source: IntArray, column: IntArray) -> bool:
     keys, values = int(source.max()) + 1, int(column.max()) + 1
-    return 1 < values <= keys <= MAX_KEYS and len(source) >= ROWS_A_KEY * keys and keys > 2
+    return 1 < values <= keys <= MAX_KEYS and len(source) >= ROWS_PER_KEY * keys and keys > 2
 
 
 def _follows(column: IntArray, source: IntArray) -> bool:
@@ -123,7 +123,7 @@ def _values(column: Column) -> str:
         case Temporal():
             return f"{show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
         case Identifier():
-            return "made fresh" if column.pattern is None else f"made fresh: {column.pattern}"
+            return "generated" if column.pattern is None else f"generated as {column.pattern}"
         case Empty():
             return "none"
         case _:
@@ -155,9 +155,9 @@ def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: 
     counts = category_counts(typed, column)
     rare = [c for c, n in counts.items() if n < limits.min_count]
     if rare and not declared:
-        few = f"seen fewer than {limits.min_count} times"
+        few = f"fewer than {limits.min_count} rows"
         every = len(rare) == len(counts)
         notes.append(
-            f"every value is {few}, so all are drawn" if every else f"not drawn, {few}: {listed(rare, most=3)}"
+            f"every value has {few}, so all are sampled" if every else f"never sampled ({few}): {listed(rare, most=3)}"
         )
     return notes
