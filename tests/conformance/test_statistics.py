@@ -74,7 +74,7 @@ def small_schemas(draw: st.DrawFn) -> Schema:
 @st.composite
 def statistics_on(draw: st.DrawFn, schema: Schema, entry: Entry, given: st.SearchStrategy[Pred | None]) -> Statistic:
     """One statistic of some schema's columns."""
-    count = draw(st.integers(entry.least, entry.most or entry.least + 1))
+    count = draw(st.integers(entry.min_args, entry.max_args or entry.min_args + 1))
     name = st.sampled_from(schema.names)
     column = name.map(ColumnValue)
     number: st.SearchStrategy[Quantity] = st.one_of(
@@ -234,7 +234,7 @@ def small() -> Table:
 def example(entry: Entry, given: Pred | None) -> Statistic:
     """A statistic of the columns `n` and `m`, or of conditions on them."""
     pred: Pred = LinearCompare(Linear((("n", 1.0),)), ">", 2.0)
-    args = (ColumnValue("n"), ColumnValue("m"))[: entry.least] if entry.argument != "condition" else (pred,)
+    args = (ColumnValue("n"), ColumnValue("m"))[: entry.min_args] if entry.argument != "condition" else (pred,)
     return Statistic(entry.name, args, given, (0.6,) * entry.levels)
 
 

@@ -29,6 +29,7 @@ from cuts.lang.spec import (
 )
 from cuts.read import exact
 from cuts.text.diagnostic import Diagnostic, counted
+from cuts.vocab.names import statistics
 
 CONFIDENCE = 1.96  # standard errors on each side of a 95 % interval
 SMALLEST_GROUP = 385  # rows for a rate known to five points either way
@@ -66,7 +67,7 @@ def _thin_condition(
     stat: Statistic, tolerance: float, command: TableGoal, table: Table, spec: Spec
 ) -> Iterator[Diagnostic]:
     """A mean or share over so few rows that chance alone moves it by more than the tolerance."""
-    if stat.given is None or stat.name not in ("E", "P") or tolerance == 0:
+    if stat.given is None or not statistics()[stat.name].is_mean or tolerance == 0:
         return
     rows = exact.mask(stat.given, table)
     (arg,) = stat.args

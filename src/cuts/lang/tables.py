@@ -147,9 +147,15 @@ def _applied(function: str, args: list[Quantity | None], span: Span, scope: Scop
 
 def _function(expr: syntax.Call, args: list[Quantity | None], scope: Scope) -> Quantity | None:
     function = FUNCTIONS[expr.name]
-    if expr.options or len(args) < function.least or (function.most is not None and len(args) > function.most):
+    if (
+        expr.options
+        or len(args) < function.min_args
+        or (function.max_args is not None and len(args) > function.max_args)
+    ):
         scope.add(
-            wrong_arguments(f"`{expr.name}` takes {_how_many(function.least, function.most, 'number')}", expr.span)
+            wrong_arguments(
+                f"`{expr.name}` takes {_how_many(function.min_args, function.max_args, 'number')}", expr.span
+            )
         )
         return None
     return _applied(expr.name, args, expr.span, scope)
@@ -171,8 +177,8 @@ def _statistic(expr: syntax.Stat, scope: Scope) -> Quantity | None:
         return None
     given = rows.predicate(expr.given, scope) if expr.given is not None else None
     levels = _levels(expr, entry.levels, scope)
-    if len(expr.args) < entry.least or (entry.most is not None and len(expr.args) > entry.most):
-        wanted = _how_many(entry.least, entry.most, entry.argument)
+    if len(expr.args) < entry.min_args or (entry.max_args is not None and len(expr.args) > entry.max_args):
+        wanted = _how_many(entry.min_args, entry.max_args, entry.argument)
         scope.add(wrong_arguments(f"`{expr.name}[...]` takes {wanted}", expr.span))
         return None
     args: list[Quantity | Pred | None]

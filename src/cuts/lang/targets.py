@@ -34,6 +34,7 @@ from cuts.lang.spec import (
     shares_of,
 )
 from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
+from cuts.vocab.names import statistics
 
 INSIDE = 0.1  # of a tolerance: how far inside its bounds an inequality is aimed
 SHARE_INSIDE = 0.002  # the same of the shares that stand for a quantile
@@ -170,7 +171,8 @@ def _level(stat: Statistic) -> float | None:
     """The share a quantile is about."""
     if not stat.args or not isinstance(stat.args[0], ColumnValue):
         return None
-    return 0.5 if stat.name == "MEDIAN" else stat.levels[0] if stat.name == "Q" else None
+    level = statistics()[stat.name].quantile_level
+    return None if level is None else level(stat.levels)
 
 
 def _quantile(goal: Relation, stat: Statistic) -> AllTargets:

@@ -118,7 +118,7 @@ def _axis(name: str, stat: Statistic, preds: Sequence[Pred], grid: Grid) -> Axis
     if entry.argument == "column" and not in_sums:
         slots = value_slots(bins)
     else:
-        slots = number_slots(bins, ordered=in_sums or entry.levels > 0 or entry.name == "MEDIAN")
+        slots = number_slots(bins, ordered=in_sums or entry.needs_order)
     return Axis(name, slots, slots.spread(bins.size), not in_numbers)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from types import MappingProxyType
 
 from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.registry import MEASURES, STATISTICS, Measure, Statistic
@@ -15,21 +17,21 @@ DISTRIBUTION = "DIST"  # compared with shares, not with a number, so it has no f
 
 
 @cache
-def statistics() -> dict[str, Statistic]:
-    """All statistics by name."""
+def statistics() -> Mapping[str, Statistic]:
+    """All statistics by name, those of other packages included; read-only."""
     _load()
-    return STATISTICS
+    return MappingProxyType(STATISTICS)
 
 
 @cache
-def measures() -> dict[str, Measure]:
-    """All measures by name."""
+def measures() -> Mapping[str, Measure]:
+    """All measures by name, those of other packages included; read-only."""
     _load()
-    return MEASURES
+    return MappingProxyType(MEASURES)
 
 
 def canonical(name: str) -> str:
-    """The spelling `cuts fmt` prints; a name we do not know stays as it is.
+    """The spelling `cuts fmt` prints; an unknown name stays as it is.
 
     >>> canonical("Var"), canonical("MAX"), canonical("DOWNSTREAM_ACCUARCY"), canonical("foo")
     ('VAR', 'max', 'DOWNSTREAM_ACCURACY', 'foo')
