@@ -142,7 +142,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 @by_entry
 def test_the_value_of_rows_as_a_mixture_is_that_of_the_table_in_any_order(entry: Entry) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=12)
     @given(cases(entry))
     def check(case: tuple[Schema, Table, Statistic]) -> None:
         schema, table, stat = case
@@ -158,7 +158,7 @@ def test_the_value_of_rows_as_a_mixture_is_that_of_the_table_in_any_order(entry:
     check()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_so_is_that_of_arithmetic_between_statistics(data: st.DataObject) -> None:
     schema = data.draw(small_schemas())
@@ -171,7 +171,7 @@ def test_so_is_that_of_arithmetic_between_statistics(data: st.DataObject) -> Non
 
 @by_entry
 def test_a_condition_is_the_same_in_a_database(entry: Entry, database: duckdb.DuckDBPyConnection) -> None:
-    @settings(max_examples=10)
+    @settings(max_examples=8)
     @given(cases(entry, conditional=True))
     def check(case: tuple[Schema, Table, Statistic]) -> None:
         schema, table, stat = case

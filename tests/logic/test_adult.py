@@ -15,9 +15,10 @@ from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Or, Pred, Spec
 from cuts.logic.cells import find_cells
-from cuts.logic.core import build_grid, lower
+from cuts.logic.core import build_grid
 from cuts.logic.diagram import NO, Store, compile_rules
 from cuts.logic.feasible import check_rules
+from cuts.logic.formula import lower
 from cuts.logic.solve import Solver
 from cuts.text.diagnostic import CutsError
 from reference import ADULT

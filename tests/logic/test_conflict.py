@@ -269,7 +269,7 @@ def command(goal: Goal, number: int) -> TableGoal:
     return TableGoal(goal, Origin(number, number, Span(0, 0), Span(0, 0), "", ""))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(st.data())
 def test_what_a_table_shows_is_never_refused(data: st.DataObject) -> None:
     table = conform(data.draw(tables(SMALL)), SMALL)

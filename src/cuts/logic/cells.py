@@ -15,8 +15,9 @@ from cuts.data.codec import CategoryBins, ColumnBins, bin_limits
 from cuts.data.schema import Schema
 from cuts.data.table import Bools, Floats, IntArray
 from cuts.lang.spec import Apply, ColumnValue, Const, Pred, Quantity, Statistic, columns_of
-from cuts.logic.core import build_grid, lower
+from cuts.logic.core import build_grid
 from cuts.logic.diagram import NO, YES, Store
+from cuts.logic.formula import lower
 from cuts.text.diagnostic import CutsError
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.interval import Interval

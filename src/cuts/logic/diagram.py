@@ -9,14 +9,15 @@ What can be computed from a diagram (probability, conditioning, drawing) is `log
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from cuts.data.table import Bools, IntArray
 from cuts.lang.spec import Pred
-from cuts.logic.core import All, Formula, Grid, Leaf, Some, Variable, leaves, lower
+from cuts.logic.core import Grid, Variable
+from cuts.logic.formula import All, Formula, Leaf, Some, leaves, lower
 from cuts.logic.order import order_variables
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic
 
@@ -110,6 +111,16 @@ def names_of(variable: Variable) -> tuple[str, ...]:
     return (variable,) if isinstance(variable, str) else variable.columns
 
 
+@dataclass(slots=True)
+class _Frame:
+    """A join under way: the two nodes, the level they ask for, the pairs still to be joined, the joins so far."""
+
+    key: tuple[int, int]
+    level: int
+    pairs: Iterator[tuple[int, int]]
+    children: list[int] = field(default_factory=list)
+
+
 class Store:
     """Nodes under construction: makes each node once and remembers joins.
 
@@ -175,23 +186,24 @@ class Store:
 
     def join(self, one: int, other: int, *, either: bool = False) -> int:
         """The node that holds where both nodes hold, or where either does: the operation `apply` of Bryant (1986)."""
-        stack = [(one, other)]  # not recursive: a diagram can be deeper than the interpreter's stack
-        while stack:
-            a, b = stack[-1]
-            if self._join_of(a, b, either) is not None:
-                stack.pop()
-                continue
-            level, pairs = self._child_pairs(a, b)
-            joins = [self._join_of(x, y, either) for x, y in pairs]
-            children = tuple(join for join in joins if join is not None)
-            if len(children) == len(pairs):
-                self._joins[either, min(a, b), max(a, b)] = self._node(level, children)
-                stack.pop()
+        number = self._join_of(one, other, either)
+        frames = [] if number is not None else [self._frame(one, other)]  # no recursion: diagrams can be deep
+        while frames:
+            frame = frames[-1]
+            for x, y in frame.pairs:
+                number = self._join_of(x, y, either)
+                if number is None:
+                    frames.append(self._frame(x, y))
+                    break
+                frame.children.append(number)
             else:
-                stack.extend(pair for pair, join in zip(pairs, joins, strict=True) if join is None)
-        join = self._join_of(one, other, either)
-        assert join is not None
-        return join
+                number = self._node(frame.level, tuple(frame.children))
+                self._joins[either, *frame.key] = number
+                frames.pop()
+                if frames:
+                    frames[-1].children.append(number)
+        assert number is not None
+        return number
 
     def _join_of(self, one: int, other: int, either: bool) -> int | None:
         """The join of two nodes if a terminal decides it or it was computed before."""
@@ -202,14 +214,16 @@ class Store:
             return other
         return self._joins.get((either, one, other) if one < other else (either, other, one))
 
-    def _child_pairs(self, one: int, other: int) -> tuple[int, list[tuple[int, int]]]:
-        """The first level that two nodes ask for, and the pairs of nodes whose joins are the children of their join."""
-        a, b = self.node(one), self.node(other)
+    def _frame(self, one: int, other: int) -> _Frame:
+        """The join of two nodes, begun: its children are the joins of their children."""
+        a, b = self._nodes[one - 2], self._nodes[other - 2]
         if a.level < b.level:
-            return a.level, [(child, other) for child in a.children]
-        if b.level < a.level:
-            return b.level, [(one, child) for child in b.children]
-        return a.level, list(zip(a.children, b.children, strict=True))
+            pairs = [(child, other) for child in a.children]
+        elif b.level < a.level:
+            pairs = [(one, child) for child in b.children]
+        else:
+            pairs = list(zip(a.children, b.children, strict=True))
+        return _Frame((min(one, other), max(one, other)), min(a.level, b.level), iter(pairs))
 
     def opposite(self, root: int) -> int:
         """The node that holds where this one does not."""

@@ -35,7 +35,8 @@ from cuts.lang.spec import (
     columns_of,
 )
 from cuts.lang.syntax import CompareOp
-from cuts.logic.core import TRUE, Grid, Leaf, comparisons, find_cuts, grid_on, lower, tests
+from cuts.logic.core import Grid, comparisons, find_cuts, grid_on, tests
+from cuts.logic.formula import TRUE, Leaf, lower
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics
 

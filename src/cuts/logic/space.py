@@ -24,8 +24,9 @@ from cuts.lang.spec import (
     Statistic,
     statistics_of,
 )
-from cuts.logic.core import Grid, build_grid, lower
+from cuts.logic.core import Grid, build_grid
 from cuts.logic.diagram import NO, Store
+from cuts.logic.formula import lower
 from cuts.logic.mean_bounds import has_sum
 from cuts.logic.solve import alive
 from cuts.vocab.functions import FUNCTIONS
