@@ -86,7 +86,7 @@ def weighted_tables(draw: st.DrawFn) -> tuple[Table, list[int]]:
 def bound(name: str, *, conditional: bool) -> Statistic:
     """A registered statistic of as many arguments as it needs."""
     entry = statistics()[name]
-    needed = max(entry.least, 1)
+    needed = max(entry.min_args, 1)
     args: tuple[Quantity | InSet, ...]
     if entry.argument == "condition":
         args = (InSet("c", frozenset({"a"})),) * needed

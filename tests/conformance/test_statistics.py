@@ -74,7 +74,7 @@ def small_schemas(draw: st.DrawFn) -> Schema:
 @st.composite
 def statistics_on(draw: st.DrawFn, schema: Schema, entry: Entry, given: st.SearchStrategy[Pred | None]) -> Statistic:
     """One statistic of some schema's columns."""
-    count = draw(st.integers(entry.least, entry.most or entry.least + 1))
+    count = draw(st.integers(entry.min_args, entry.max_args or entry.min_args + 1))
     name = st.sampled_from(schema.names)
     column = name.map(ColumnValue)
     number: st.SearchStrategy[Quantity] = st.one_of(
@@ -142,7 +142,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 @by_entry
 def test_the_value_of_rows_as_a_mixture_is_that_of_the_table_in_any_order(entry: Entry) -> None:
-    @settings(max_examples=20)
+    @settings(max_examples=12)
     @given(cases(entry))
     def check(case: tuple[Schema, Table, Statistic]) -> None:
         schema, table, stat = case
@@ -158,7 +158,7 @@ def test_the_value_of_rows_as_a_mixture_is_that_of_the_table_in_any_order(entry:
     check()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data())
 def test_so_is_that_of_arithmetic_between_statistics(data: st.DataObject) -> None:
     schema = data.draw(small_schemas())
@@ -171,7 +171,7 @@ def test_so_is_that_of_arithmetic_between_statistics(data: st.DataObject) -> Non
 
 @by_entry
 def test_a_condition_is_the_same_in_a_database(entry: Entry, database: duckdb.DuckDBPyConnection) -> None:
-    @settings(max_examples=10)
+    @settings(max_examples=8)
     @given(cases(entry, conditional=True))
     def check(case: tuple[Schema, Table, Statistic]) -> None:
         schema, table, stat = case
@@ -234,7 +234,7 @@ def small() -> Table:
 def example(entry: Entry, given: Pred | None) -> Statistic:
     """A statistic of the columns `n` and `m`, or of conditions on them."""
     pred: Pred = LinearCompare(Linear((("n", 1.0),)), ">", 2.0)
-    args = (ColumnValue("n"), ColumnValue("m"))[: entry.least] if entry.argument != "condition" else (pred,)
+    args = (ColumnValue("n"), ColumnValue("m"))[: entry.min_args] if entry.argument != "condition" else (pred,)
     return Statistic(entry.name, args, given, (0.6,) * entry.levels)
 
 

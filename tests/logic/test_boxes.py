@@ -40,7 +40,7 @@ def cases(data: st.DrawFn) -> tuple[Diagram, dict[Variable, NDArray[np.float64]]
     return diagram, dists, rng.choice(able, 60), seed
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(cases())
 def test_boxes_are_inside_the_rules_and_apart(
     case: tuple[Diagram, dict[Variable, NDArray[np.float64]], NDArray[np.int64], int],

@@ -58,6 +58,23 @@ def test_within_reach(commands: tuple[str, ...]) -> None:
     assert codes(*commands) == []
 
 
+@pytest.mark.parametrize(
+    ("target", "label"),
+    [
+        ("E[age] == 30", "the mean of `age` can only lie between 36 and 90"),
+        ("STD[age] >= 60", "the standard deviation of `age` can only lie between 0 and 27"),
+        ("E[2 * age] == 30", "this mean can only lie between 72 and 180"),
+        ("P[age > 20] <= 0.5", "this share of rows can only be 1"),
+        ("E[age] - 5 <= 25", "the left side can only lie between 31 and 85"),
+        ("E[hours_per_week | age < 20] == 30", "no row can satisfy its condition"),
+    ],
+)
+def test_what_is_out_of_reach_is_said_in_words(target: str, label: str) -> None:
+    program = parse(f"SYNTHESIZE: adult; ENFORCE: age > 35; ENFORCE: {target}; END;")
+    (diagnostic,) = check_statistics(bind(program, ADULT))
+    assert diagnostic.label == label
+
+
 def test_two_targets_for_one_statistic_conflict() -> None:
     assert codes("E[age] == 30", "E[age] >= 40") == ["conflicting-statistics"]
     assert codes("E[age] == 30 WITHIN 6", "40 <= E[age] WITHIN 5") == []

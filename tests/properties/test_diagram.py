@@ -44,7 +44,7 @@ def enumerate_cells(grid: Grid, dists: dict[Variable, NDArray[np.float64]]) -> d
     return {variable: cells[:, i] for i, variable in enumerate(dists)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(compiled())
 def test_probability_and_conditional_distributions_are_those_of_enumeration(
     case: tuple[Diagram, Grid, dict[Variable, NDArray[np.float64]]],
@@ -64,7 +64,7 @@ def test_probability_and_conditional_distributions_are_those_of_enumeration(
             np.testing.assert_allclose(found, share, rtol=1e-7, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(compiled())
 def test_torch_gives_the_same_numbers_and_the_right_gradient(
     case: tuple[Diagram, Grid, dict[Variable, NDArray[np.float64]]],
@@ -84,7 +84,7 @@ def test_torch_gives_the_same_numbers_and_the_right_gradient(
         np.testing.assert_allclose(total, probability(diagram, dists), rtol=1e-9, atol=1e-290)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(compiled(), st.integers(0, 2**32 - 1), st.sampled_from(["independent", "systematic"]))
 def test_every_drawn_row_satisfies_the_rules(
     case: tuple[Diagram, Grid, dict[Variable, NDArray[np.float64]]], seed: int, drawing: Drawing

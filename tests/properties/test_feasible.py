@@ -57,7 +57,7 @@ def together(held: list[Bools]) -> Bools:
     return np.logical_and.reduce([np.ones(ROWS.rows, dtype=np.bool_), *held])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(predicates(SCHEMA, 4), min_size=1, max_size=4))
 def test_findings_are_true_of_all_rows(preds: list[Pred]) -> None:
     found = check_rules(rules_of(preds), SCHEMA)
@@ -79,7 +79,7 @@ def test_findings_are_true_of_all_rows(preds: list[Pred]) -> None:
             assert (held[number] | ~together([held[i] for i in because])).all()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(predicates(SCHEMA, 4), min_size=1, max_size=4))
 def test_nothing_contradictory_is_missed_when_no_rule_adds_columns(preds: list[Pred]) -> None:
     if build_grid(preds, SCHEMA).sums:
@@ -88,7 +88,7 @@ def test_nothing_contradictory_is_missed_when_no_rule_adds_columns(preds: list[P
     assert any(d.code == "contradiction" for d in found) == (not together(masks(preds)).any())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_numbers_that_exist_are_never_denied(data: st.DataObject) -> None:
     """Whole numbers inside all stretches are found; the elimination may only err the other way."""

@@ -15,8 +15,9 @@ from cuts.data.conform import check_table, conform
 from cuts.data.schema import Schema
 from cuts.data.table import Bools, Table
 from cuts.lang.spec import Not, Pred, Quantity
-from cuts.logic.core import build_grid, encode_variables, lower
+from cuts.logic.core import build_grid, encode_variables
 from cuts.logic.diagram import Diagram, Store, compile_rules, contains
+from cuts.logic.formula import lower
 from cuts.read import exact, sql
 from strategies import predicates, quantities, schemas, tables
 
@@ -50,7 +51,7 @@ def diagram_mask(pred: Pred, schema: Schema, table: Table, *, coarse: bool) -> B
     return contains(diagram, encode_variables(table, grid))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases())
 def test_all_readings_of_a_predicate_agree(
     database: duckdb.DuckDBPyConnection, case: tuple[Schema, Table, Pred]
@@ -62,7 +63,7 @@ def test_all_readings_of_a_predicate_agree(
     assert diagram_mask(pred, schema, table, coarse=False).tolist() == expected.tolist()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_negation_is_the_complement_in_every_reading(
     database: duckdb.DuckDBPyConnection, case: tuple[Schema, Table, Pred]
@@ -79,7 +80,7 @@ def test_negation_is_the_complement_in_every_reading(
     assert (contains(other, encode_variables(table, grid)) == ~held).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(statistic_cases())
 def test_a_statistic_has_the_same_value_in_sql(
     database: duckdb.DuckDBPyConnection, case: tuple[Schema, Table, Quantity]
@@ -94,7 +95,7 @@ def test_a_statistic_has_the_same_value_in_sql(
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-7)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases())
 def test_decoding_stays_in_its_bin_and_in_the_schema(case: tuple[Schema, Table, Pred]) -> None:
     schema, table, pred = case
@@ -106,7 +107,7 @@ def test_decoding_stays_in_its_bin_and_in_the_schema(case: tuple[Schema, Table, 
     assert all((again[name] == codes[name]).all() for name in schema.names)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(cases())
 def test_a_rule_without_sums_is_decided_by_the_bins_alone(case: tuple[Schema, Table, Pred]) -> None:
     """What is drawn from a bin satisfies a predicate exactly when the bin does."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -20,7 +22,7 @@ P = RNG.dirichlet(np.ones(CELLS))
 
 
 def inputs(entry: Statistic) -> tuple[NDArray[np.float64], list[NDArray[np.float64]], list[float]]:
-    count = max(entry.least, 1) if entry.argument != "column" else entry.least
+    count = max(entry.min_args, 1) if entry.argument != "column" else entry.min_args
     values = [RNG.random(CELLS) * 10 for _ in range(count)]
     if entry.argument == "condition":
         values = [(RNG.random(CELLS) < 0.5) * 1.0 for _ in range(count)]
@@ -56,7 +58,7 @@ def test_torch_agrees_and_its_gradient_is_finite(entry: Statistic) -> None:
 def test_the_value_lies_in_its_reach(entry: Statistic) -> None:
     p, values, levels = inputs(entry)
     if entry.argument == "column":
-        joint = np.outer(values[0], values[-1]).ravel() if entry.least == 2 else values[0]
+        joint = np.outer(values[0], values[-1]).ravel() if entry.min_args == 2 else values[0]
         limits = entry.reach(Reach((), tuple(float(len(v)) for v in values)))
         found = float(entry.formula(joint, *values))
     else:
@@ -65,12 +67,29 @@ def test_the_value_lies_in_its_reach(entry: Statistic) -> None:
     assert limits.low - 1e-9 <= found <= limits.high + 1e-9
 
 
+def add_statistic(name: str, unit: Any) -> None:
+    statistic(name, noun="mean", unit=unit, sql=aggregate("AVG({0})"), reach=lambda r: r.ranges[0])(lambda p, v: p)
+
+
 def test_a_taken_name_is_an_error_naming_its_owner() -> None:
     with pytest.raises(ValueError, match=r"cuts\.vocab\.statistics\.mean"):
-        statistic("E", unit="value", sql=aggregate("AVG({0})"), reach=lambda r: r.ranges[0])(lambda p, v: p)
+        add_statistic("E", "value")
     taken = next(iter(measures().values()))
     with pytest.raises(ValueError, match="taken"):
         add_measure(Measure(taken.name, "FAIRNESS", (), (), "lower is fairer", Interval(0, 1), "mine", max))
+
+
+def test_an_entry_nobody_could_use_is_an_error() -> None:
+    with pytest.raises(ValueError, match="upper-case word, not 'Midrange'"):
+        add_statistic("Midrange", "value")
+    with pytest.raises(ValueError, match="has the unit 'metres'; it is one of value, squared"):
+        add_statistic("MIDRANGE", "metres")
+
+
+def test_nobody_changes_the_vocabulary_through_what_is_returned() -> None:
+    for entries in (statistics(), measures()):
+        with pytest.raises(TypeError):
+            entries["E"] = None  # type: ignore[index]
 
 
 @pytest.mark.parametrize("rows", [13, 49, 1000])

@@ -33,6 +33,7 @@ from cuts.lang.spec import (
 from cuts.lang.walks import statistics_of
 from cuts.read import exact
 from cuts.text.diagnostic import Diagnostic, counted
+from cuts.vocab.names import statistics
 
 STANDARD_ERRORS = 1.96  # on each side of a 95 % interval
 SMALLEST_GROUP = 385  # rows; the margin of error of a rate is then at most 5 percentage points
@@ -72,7 +73,7 @@ def _thin_condition(
     stat: Statistic, tolerance: float, command: TableGoal, table: Table, spec: Spec
 ) -> Iterator[Diagnostic]:
     """A mean or share over so few rows that its margin of error exceeds the tolerance."""
-    if stat.given is None or stat.name not in ("E", "P") or tolerance == 0:
+    if stat.given is None or not statistics()[stat.name].is_mean or tolerance == 0:
         return
     rows = exact.mask(stat.given, table)
     (arg,) = stat.args

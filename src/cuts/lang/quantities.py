@@ -61,8 +61,12 @@ def _applied(function: str, args: list[Quantity | None], span: Span, scope: Scop
 
 def _function(expr: syntax.Call, args: list[Quantity | None], scope: Scope) -> Quantity | None:
     function = FUNCTIONS[expr.name]
-    if expr.options or len(args) < function.least or (function.most is not None and len(args) > function.most):
-        expected = _how_many(function.least, function.most, "number")
+    if (
+        expr.options
+        or len(args) < function.min_args
+        or (function.max_args is not None and len(args) > function.max_args)
+    ):
+        expected = _how_many(low, high, "number")
         scope.add(wrong_arguments(f"`{expr.name}(...)` takes {expected}", expr.span))
         return None
     return _applied(expr.name, args, expr.span, scope)
@@ -86,8 +90,8 @@ def _statistic(expr: syntax.Stat, scope: Scope) -> Quantity | None:
         return None
     given = rows.predicate(expr.given, scope) if expr.given is not None else None
     levels = _levels(expr, entry.levels, scope)
-    if len(expr.args) < entry.least or (entry.most is not None and len(expr.args) > entry.most):
-        expected = _how_many(entry.least, entry.most, entry.argument)
+    if len(expr.args) < entry.min_args or (entry.max_args is not None and len(expr.args) > entry.max_args):
+        expected = _how_many(entry.min_args, entry.max_args, entry.argument)
         scope.add(wrong_arguments(f"`{expr.name}[...]` takes {expected}, not {len(expr.args)}", expr.span))
         return None
     args: list[Quantity | Pred | None]

@@ -34,6 +34,7 @@ from cuts.lang.spec import (
 )
 from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
 from cuts.lang.walks import shares_of
+from cuts.vocab.names import statistics
 
 AIM_MARGIN = 0.1  # tolerances: how far inside its bound an inequality is aimed
 SHARE_MARGIN = 0.002  # share of rows: the same for the shares that stand for a quantile
@@ -170,7 +171,8 @@ def _level(stat: Statistic) -> float | None:
     """The share `p` of a quantile; nothing for other statistics."""
     if not stat.args or not isinstance(stat.args[0], ColumnValue):
         return None
-    return 0.5 if stat.name == "MEDIAN" else stat.levels[0] if stat.name == "Q" else None
+    level = statistics()[stat.name].quantile_level
+    return None if level is None else level(stat.levels)
 
 
 def _quantile(goal: Relation, stat: Statistic) -> AllTargets:

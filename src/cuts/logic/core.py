@@ -1,7 +1,7 @@
-"""Predicates as sets of bins.
+"""The variables that predicates are about and the bins on which they are decided.
 
-Constants become bin edges, negation is pushed to the leaves, leaves about the same variable are merged. A variable is a
-column, or a sum of columns (`age - tenure`) that some comparison is about. A set of bins is the bits of an integer.
+Constants of predicates become bin edges (cuts). A variable is a column, a sum of columns (`age - tenure`) that some
+comparison is about, or a group of columns that sums link. Predicates over these bins are `logic/formula.py`.
 """
 
 from __future__ import annotations
@@ -19,44 +19,17 @@ from cuts.data.lattice import after, at_least
 from cuts.data.schema import Integer, Real, Schema, Temporal
 from cuts.data.table import IntArray, Table
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
-from cuts.lang.syntax import CompareOp
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Columns that sums tie together, as one variable: a bin of it is a choice of bins for them and for the sums."""
+    """Columns that sums link, as one variable: a bin of it is a combination of bins of the columns and the sums."""
 
     columns: tuple[str, ...]
 
 
 Numeric: TypeAlias = str | Linear  # a column, or a sum of columns
 Variable: TypeAlias = Numeric | Group
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """The variable's value lies in one of `bins`."""
-
-    variable: Variable
-    bins: int
-
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """Every part holds; none is true of everything."""
-
-    parts: tuple[Formula, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Some:
-    """At least one part holds; none of nothing."""
-
-    parts: tuple[Formula, ...]
-
-
-Formula: TypeAlias = Leaf | All | Some
-TRUE, FALSE = All(()), Some(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +60,12 @@ class Grid:
         return next((group for group in self.groups if name in group.columns), None)
 
     def can_miss(self, variable: Numeric) -> bool:
-        """Whether a variable can be without a value."""
+        """Whether the value of a variable can be missing."""
         names = (variable,) if isinstance(variable, str) else variable.columns
         return any(self.codec[name].column.missing for name in names)
 
     def per_unit(self, variable: Numeric) -> int | None:
-        """How many lattice points a unit of a numeric variable holds, if it has a lattice."""
+        """Number of lattice points per unit of a numeric variable, or None if it is continuous."""
         form = Linear(((variable, 1.0),)) if isinstance(variable, str) else variable
         return _per_unit(form, self.codec.schema)
 
@@ -107,7 +80,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """What predicates tell apart: numbers of columns and of sums of columns, sets of categories."""
+    """The values that predicates distinguish: edges of columns and of sums of columns, sets of categories."""
 
     columns: Mapping[str, frozenset[float]]
     sets: Mapping[str, tuple[frozenset[str], ...]]
@@ -116,7 +89,7 @@ class Cuts:
 
 
 def find_cuts(preds: Iterable[Pred], schema: Schema) -> Cuts:
-    """Where predicates cut the values of a schema; a codec with these cuts decides them exactly."""
+    """The values of a schema that predicates distinguish; a codec with these cuts decides them exactly."""
     cuts: dict[Numeric, set[float]] = {}
     above: dict[Numeric, set[float]] = {}
     sets: dict[str, dict[frozenset[str], None]] = {}
@@ -124,7 +97,7 @@ def find_cuts(preds: Iterable[Pred], schema: Schema) -> Cuts:
         for leaf in memberships(pred):
             sets.setdefault(leaf.column, {})[leaf.values] = None
         for compared in comparisons(pred):
-            variable = _variable(compared)
+            variable = variable_of(compared)
             per_unit = _per_unit(compared.form, schema)
             at, beyond = at_least(compared.bound, per_unit), after(compared.bound, per_unit)
             edges = {">=": {at}, "<": {at}, ">": {beyond}, "<=": {beyond}, "==": {at, beyond}, "!=": {at, beyond}}
@@ -132,7 +105,7 @@ def find_cuts(preds: Iterable[Pred], schema: Schema) -> Cuts:
             above.setdefault(variable, set()).update(edges[compared.op] & {beyond} if per_unit is None else set())
     return Cuts(
         {variable: frozenset(edges) for variable, edges in cuts.items() if isinstance(variable, str)},
-        {column: tuple(found) for column, found in sets.items()},
+        {column: tuple(values) for column, values in sets.items()},
         {variable: tuple(sorted(edges)) for variable, edges in cuts.items() if not isinstance(variable, str)},
         {variable: frozenset(edges) for variable, edges in above.items()},
     )
@@ -149,39 +122,22 @@ def grid_on(codec: Codec, cuts: Cuts) -> Grid:
     return Grid(codec, cuts.sums, cuts.above)
 
 
-def lower(pred: Pred, grid: Grid) -> Formula:
-    """The predicate over bins."""
-    return _lower(pred, grid, True)
-
-
 def encode_variables(table: Table, grid: Grid) -> dict[Variable, IntArray]:
-    """The bin of every row in every variable, sums of columns included: decided on the values as written."""
-    found: dict[Variable, IntArray] = {}
-    found.update(encode(table, grid.codec))
+    """The bin of every row for every variable, sums of columns included, decided on the values as written."""
+    codes: dict[Variable, IntArray] = {}
+    codes.update(encode(table, grid.codec))
     if grid.sums:
         typed = conform(table, grid.codec.schema)
         for form, edges in grid.sums.items():
             total = np.zeros(table.rows)
             for name, coefficient in form.terms:
                 total = total + coefficient * typed.numbers(name)
-            places = np.searchsorted(np.array(edges), total, side="right").astype(np.int64)
-            found[form] = np.where(np.isnan(total), grid.size(form) - 1, places)
-    return found
+            bins = np.searchsorted(np.array(edges), total, side="right").astype(np.int64)
+            codes[form] = np.where(np.isnan(total), grid.size(form) - 1, bins)
+    return codes
 
 
-def leaves(formula: Formula) -> Iterator[Leaf]:
-    """The leaves of a formula, left to right."""
-    match formula:
-        case Leaf():
-            yield formula
-        case All(parts) | Some(parts):
-            for part in parts:
-                yield from leaves(part)
-        case _:
-            assert_never(formula)
-
-
-# --- cut points
+# --- leaves of predicates
 
 
 def comparisons(pred: Pred) -> Iterator[LinearCompare]:
@@ -211,8 +167,8 @@ def tests(pred: Pred) -> Iterator[Pred]:
             assert_never(pred)
 
 
-def _variable(leaf: LinearCompare) -> Numeric:
-    """A single column is itself: the binder has divided by its coefficient."""
+def variable_of(leaf: LinearCompare) -> Numeric:
+    """The variable of a comparison: its only column (the binder has divided by the coefficient), or its sum."""
     return leaf.form.columns[0] if len(leaf.form.terms) == 1 else leaf.form
 
 
@@ -224,100 +180,3 @@ def _per_unit(form: Linear, schema: Schema) -> int | None:
         return column.per_unit if isinstance(column, Integer | Real | Temporal) else None
     whole = all(isinstance(c, Integer | Temporal) and c.per_unit == 1 for c in columns)
     return 1 if whole and all(value == int(value) for _, value in form.terms) else None
-
-
-# --- lowering
-
-
-def _lower(pred: Pred, grid: Grid, positive: bool) -> Formula:
-    match pred:
-        case Truth(value):
-            return TRUE if value == positive else FALSE
-        case InSet() | LinearCompare() | Missing():
-            variable, bins = _bins(pred, grid)
-            return _leaf(variable, bins if positive else _everything(variable, grid) ^ bins, grid)
-        case Not(inner):
-            return _lower(inner, grid, not positive)
-        case And(parts):
-            return (_all if positive else _some)([_lower(part, grid, positive) for part in parts], grid)
-        case Or(parts):
-            return (_some if positive else _all)([_lower(part, grid, positive) for part in parts], grid)
-        case Implies(left, right):
-            both = [_lower(left, grid, not positive), _lower(right, grid, positive)]
-            return (_some if positive else _all)(both, grid)
-        case _:
-            assert_never(pred)
-
-
-def _everything(variable: Variable, grid: Grid) -> int:
-    return (1 << grid.size(variable)) - 1
-
-
-def _bins(pred: InSet | LinearCompare | Missing, grid: Grid) -> tuple[Numeric, int]:
-    match pred:
-        case InSet(name, values, negated):
-            known = grid.codec[name]
-            assert isinstance(known, CategoryBins)
-            # The members of a bin are alike: no rule tells them apart.
-            chosen = [i for i, group in enumerate(known.groups) if (group[0] in values) != negated]
-            return name, sum(1 << i for i in chosen)
-        case Missing(name):
-            return name, (1 << (grid.size(name) - 1)) if grid.can_miss(name) else 0
-        case LinearCompare(_, op, bound):
-            variable = _variable(pred)
-            chosen = [i for i, start in enumerate(grid.starts(variable)) if _holds(start, op, bound)]
-            return variable, sum(1 << i for i in chosen)
-
-
-def _holds(start: float, op: CompareOp, bound: float) -> bool:
-    """Whether a bin satisfies a comparison: no bin straddles one, so its lower edge decides."""
-    match op:
-        case "==":
-            return start == bound
-        case "!=":
-            return start != bound
-        case "<":
-            return start < bound
-        case "<=":
-            return start <= bound
-        case ">":
-            return start > bound
-        case ">=":
-            return start >= bound
-
-
-def _leaf(variable: Variable, bins: int, grid: Grid) -> Formula:
-    group = grid.group_of(variable)
-    if group is not None:
-        held = [i for i, stands_for in enumerate(grid.groups[group]) if bins >> stands_for[variable] & 1]
-        return _leaf(group, sum(1 << i for i in held), grid)
-    if bins == 0:
-        return FALSE
-    return TRUE if bins == _everything(variable, grid) else Leaf(variable, bins)
-
-
-def _all(parts: list[Formula], grid: Grid) -> Formula:
-    return _joined(parts, grid, All)
-
-
-def _some(parts: list[Formula], grid: Grid) -> Formula:
-    return _joined(parts, grid, Some)
-
-
-def _joined(parts: list[Formula], grid: Grid, join: type[All] | type[Some]) -> Formula:
-    """The parts joined: nested joins flattened, leaves about one variable merged, constants taken out."""
-    neutral, absorbing = (TRUE, FALSE) if join is All else (FALSE, TRUE)
-    flat = [inner for part in parts for inner in (part.parts if isinstance(part, join) else (part,))]
-    merged: dict[Variable, int] = {}
-    rest: list[Formula] = []
-    for part in flat:
-        if isinstance(part, Leaf):
-            before = merged.get(part.variable, part.bins)
-            merged[part.variable] = before & part.bins if join is All else before | part.bins
-        elif part not in rest:
-            rest.append(part)
-    together = [_leaf(variable, bins, grid) for variable, bins in merged.items()] + rest
-    if absorbing in together:
-        return absorbing
-    kept = tuple(part for part in together if part != neutral)
-    return kept[0] if len(kept) == 1 else join(kept)

@@ -1,21 +1,23 @@
-"""Row rules compiled into one multi-valued decision diagram.
+"""Row rules compiled into one reduced ordered multi-valued decision diagram.
 
-A node asks for a variable's value and has one child for each class of values no rule tells apart; equal nodes are the
-same node, a node whose children are all the same is left out. Rules that share no variable become separate parts.
+Bryant, "Graph-based algorithms for Boolean function manipulation" (IEEE Trans. Computers, 1986), for variables of more
+than two values as in Srinivasan, Kam, Malik and Brayton, "Algorithms for discrete function manipulation" (ICCAD 1990).
+A node asks for a variable's value and has one child for each class of values that no rule distinguishes; equal nodes
+are the same node, a node whose children are all the same is left out. Rules that share no column become separate parts.
 What can be computed from a diagram (probability, conditioning, drawing) is `logic/chances.py`.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from cuts.data.table import Bools, IntArray
 from cuts.lang.spec import Pred
-from cuts.logic.core import All, Formula, Grid, Leaf, Some, Variable, leaves, lower
+from cuts.logic.core import Grid, Variable
+from cuts.logic.formula import All, Formula, Leaf, Some, leaves, lower
 from cuts.logic.order import order_variables
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic
 
@@ -33,7 +35,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The diagram of rules that hang together. `classes[l][b]` is the class of bin `b` of the variable at level `l`.
+    """The diagram of linked rules. `classes[l][b]` is the class of bin `b` of the variable at level `l`.
 
     Nodes are numbered from 2 (0 and 1 are the terminals NO and YES) and a child's number is below its parent's.
     """
@@ -61,17 +63,12 @@ class Diagram:
         """The variables the rules are about."""
         return tuple(variable for part in self.parts for variable in part.variables)
 
-    @property
-    def satisfiable(self) -> bool:
-        """Whether some assignment of bins satisfies all rules."""
-        return all(part.root != NO for part in self.parts)
 
-
-def compile_rules(rules: Sequence[Pred], grid: Grid, *, most_nodes: int = MAX_NODES) -> Diagram:
+def compile_rules(rules: Sequence[Pred], grid: Grid, *, max_nodes: int = MAX_NODES) -> Diagram:
     """The diagram of all rules together, on a grid that has their cuts."""
     formulas = [lower(rule, grid) for rule in rules]
     parts = tuple(
-        store.part(store.conjunction()) for store in stores([f for f in formulas if f != All(())], grid, most_nodes)
+        store.part(store.conjunction()) for store in stores([f for f in formulas if f != All(())], grid, max_nodes)
     )
     return Diagram(grid, parts)
 
@@ -79,7 +76,7 @@ def compile_rules(rules: Sequence[Pred], grid: Grid, *, most_nodes: int = MAX_NO
 def contains(diagram: Diagram, codes: Mapping[Variable, IntArray]) -> Bools:
     """Which encoded rows satisfy the rules."""
     rows = len(next(iter(codes.values())))
-    held = np.ones(rows, dtype=np.bool_)
+    satisfied = np.ones(rows, dtype=np.bool_)
     for part in diagram.parts:
         at = np.full(rows, part.root, dtype=np.int64)
         for level, (variable, classes) in enumerate(zip(part.variables, part.classes, strict=True)):
@@ -88,26 +85,25 @@ def contains(diagram: Diagram, codes: Mapping[Variable, IntArray]) -> Bools:
                 if node.level == level:
                     step[number] = node.children
             at = step[at, classes[codes[variable]]]
-        held &= at == YES
-    return held
+        satisfied &= at == YES
+    return satisfied
 
 
-def stores(formulas: Sequence[Formula], grid: Grid, most_nodes: int = MAX_NODES) -> list[Store]:
-    """One store for each group of formulas that share variables, with their nodes already made."""
-    return [Store([formulas[i] for i in group], grid, most_nodes) for group in groups(formulas)]
+def stores(formulas: Sequence[Formula], grid: Grid, max_nodes: int = MAX_NODES) -> list[Store]:
+    """One store per group of linked formulas, with their nodes already made."""
+    return [Store([formulas[i] for i in group], grid, max_nodes) for group in groups(formulas)]
 
 
 def groups(formulas: Sequence[Formula]) -> list[list[int]]:
-    """The formulas' numbers, together when they are linked by a chain of shared columns."""
-    found: list[tuple[set[str], list[int]]] = []
-    for number, formula in enumerate(formulas):
+    """The formulas' indices, one list per set of formulas linked by a chain of shared columns."""
+    linked: list[tuple[set[str], list[int]]] = []
+    for index, formula in enumerate(formulas):
         names = {name for leaf in leaves(formula) for name in names_of(leaf.variable)}
-        touching = [group for group in found if group[0] & names]
-        found = [group for group in found if not group[0] & names]
-        found.append(
-            (names.union(*(group[0] for group in touching)), sorted([n for g in touching for n in g[1]] + [number]))
-        )
-    return sorted(numbers for _, numbers in found)
+        touching = [group for group in linked if group[0] & names]
+        linked = [group for group in linked if not group[0] & names]
+        indices = sorted([index, *(i for _, members in touching for i in members)])
+        linked.append((names.union(*(columns for columns, _ in touching)), indices))
+    return sorted(indices for _, indices in linked)
 
 
 def names_of(variable: Variable) -> tuple[str, ...]:
@@ -115,29 +111,40 @@ def names_of(variable: Variable) -> tuple[str, ...]:
     return (variable,) if isinstance(variable, str) else variable.columns
 
 
+@dataclass(slots=True)
+class _Frame:
+    """A join under way: the two nodes, the level they ask for, the pairs still to be joined, the joins so far."""
+
+    key: tuple[int, int]
+    level: int
+    pairs: Iterator[tuple[int, int]]
+    children: list[int] = field(default_factory=list)
+
+
 class Store:
-    """Nodes under construction: makes each node once and remembers what it has joined."""
+    """Nodes under construction: makes each node once and remembers joins.
+
+    Nodes are numbered from 2 in the order in which they are made, so a child's number is below its parent's.
+    """
 
     def __init__(
         self,
         formulas: Sequence[Formula],
         grid: Grid,
-        most_nodes: int = MAX_NODES,
+        max_nodes: int = MAX_NODES,
         *,
         also: Sequence[Formula] = (),
     ) -> None:
-        """A store for `formulas`, whose nodes are made at once, and for `also`, which can be built later."""
+        """A store for `formulas`, whose nodes are made now, and for `also`, which can be built later."""
         self.grid = grid
         self.variables = order_variables(formulas)
-        # Joining recurses once a variable, two frames each.
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1_000 + 4 * len(self.variables)))
         self._level = {variable: level for level, variable in enumerate(self.variables)}
         self.classes = [_value_classes(variable, [*formulas, *also], grid) for variable in self.variables]
-        self._most = most_nodes
+        self._max_nodes = max_nodes
         self._nodes: list[Node] = []
         self._numbers: dict[Node, int] = {}
-        self._joined: dict[tuple[bool, int, int], int] = {}
-        self._opposites: dict[int, int] = {}
+        self._joins: dict[tuple[bool, int, int], int] = {}
+        self._opposites: dict[int, int] = {NO: YES, YES: NO}
         self.formulas = tuple(formulas)
         self.roots = tuple(self.build(formula) for formula in formulas)
 
@@ -155,10 +162,10 @@ class Store:
             case All(parts):
                 return self.conjunction([self.build(part) for part in parts])
             case Some(parts):
-                found = NO
+                union = NO
                 for part in sorted((self.build(part) for part in parts), key=self._depth, reverse=True):
-                    found = self.join(found, part, either=True)
-                return found
+                    union = self.join(union, part, either=True)
+                return union
 
     def having(self, level: int, number: int) -> int:
         """The node that holds where the variable at `level` is in class `number`."""
@@ -166,69 +173,89 @@ class Store:
         return self._node(level, tuple(YES if c == number else NO for c in range(count)))
 
     def node(self, number: int) -> Node:
-        """The node of that number, which is no terminal."""
+        """The node of that number, which is not a terminal."""
         return self._nodes[number - 2]
 
     def conjunction(self, roots: Sequence[int] | None = None) -> int:
         """The node of all `roots` together; without any, of all the store's formulas."""
-        found = YES
+        intersection = YES
         # From the bottom up: what is joined first stays below what comes later.
         for root in sorted(self.roots if roots is None else roots, key=self._depth, reverse=True):
-            found = self.join(found, root)
-        return found
+            intersection = self.join(intersection, root)
+        return intersection
 
     def join(self, one: int, other: int, *, either: bool = False) -> int:
-        """Where both nodes hold, or where either does."""
+        """The node that holds where both nodes hold, or where either does: the operation `apply` of Bryant (1986)."""
+        number = self._join_of(one, other, either)
+        frames = [] if number is not None else [self._frame(one, other)]  # no recursion: diagrams can be deep
+        while frames:
+            frame = frames[-1]
+            for x, y in frame.pairs:
+                number = self._join_of(x, y, either)
+                if number is None:
+                    frames.append(self._frame(x, y))
+                    break
+                frame.children.append(number)
+            else:
+                number = self._node(frame.level, tuple(frame.children))
+                self._joins[either, *frame.key] = number
+                frames.pop()
+                if frames:
+                    frames[-1].children.append(number)
+        assert number is not None
+        return number
+
+    def _join_of(self, one: int, other: int, either: bool) -> int | None:
+        """The join of two nodes if a terminal decides it or it was computed before."""
         absorbing, neutral = (YES, NO) if either else (NO, YES)
         if one in (other, absorbing) or other == neutral:
             return one
         if one == neutral or other == absorbing:
             return other
-        key = (either, one, other) if one < other else (either, other, one)
-        known = self._joined.get(key)
-        if known is not None:
-            return known
+        return self._joins.get((either, one, other) if one < other else (either, other, one))
+
+    def _frame(self, one: int, other: int) -> _Frame:
+        """The join of two nodes, begun: its children are the joins of their children."""
         a, b = self._nodes[one - 2], self._nodes[other - 2]
         if a.level < b.level:
-            children = tuple(self.join(child, other, either=either) for child in a.children)
+            pairs = [(child, other) for child in a.children]
         elif b.level < a.level:
-            children = tuple(self.join(one, child, either=either) for child in b.children)
+            pairs = [(one, child) for child in b.children]
         else:
-            pairs = zip(a.children, b.children, strict=True)
-            children = tuple(self.join(x, y, either=either) for x, y in pairs)
-        found = self._node(min(a.level, b.level), children)
-        self._joined[key] = found
-        return found
+            pairs = list(zip(a.children, b.children, strict=True))
+        return _Frame((min(one, other), max(one, other)), min(a.level, b.level), iter(pairs))
 
     def opposite(self, root: int) -> int:
-        """Where the node does not hold."""
-        if root < 2:
-            return YES - root
-        known = self._opposites.get(root)
-        if known is None:
-            node = self._nodes[root - 2]
-            known = self._node(node.level, tuple(self.opposite(child) for child in node.children))
-            self._opposites[root] = known
-        return known
+        """The node that holds where this one does not."""
+        for number in self.below(root):
+            if number not in self._opposites:
+                node = self.node(number)
+                children = tuple(self._opposites[child] for child in node.children)
+                self._opposites[number] = self._node(node.level, children)
+        return self._opposites[root]
 
-    def part(self, root: int) -> Part:
-        """The finished diagram below a node."""
+    def below(self, root: int) -> list[int]:
+        """The numbers of all nodes reached from `root`, itself included, children before their parents."""
         reached: set[int] = set()
         stack = [root]
         while stack:
             number = stack.pop()
             if number >= 2 and number not in reached:
                 reached.add(number)
-                stack.extend(self._nodes[number - 2].children)
-        renumbered = {NO: NO, YES: YES, **{old: new for new, old in enumerate(sorted(reached), 2)}}
+                stack.extend(self.node(number).children)
+        return sorted(reached)  # a node is made after its children
+
+    def part(self, root: int) -> Part:
+        """The finished diagram below a node."""
+        reached = self.below(root)
+        renumbered = {NO: NO, YES: YES, **{old: new for new, old in enumerate(reached, 2)}}
         nodes = tuple(
-            Node(self._nodes[old - 2].level, tuple(renumbered[child] for child in self._nodes[old - 2].children))
-            for old in sorted(reached)
+            Node(node.level, tuple(renumbered[child] for child in node.children)) for node in map(self.node, reached)
         )
         return Part(self.variables, tuple(self.classes), nodes, renumbered[root])
 
     def _depth(self, root: int) -> int:
-        return len(self.variables) if root < 2 else self._nodes[root - 2].level
+        return len(self.variables) if root < 2 else self.node(root).level
 
     def _node(self, level: int, children: tuple[int, ...]) -> int:
         if all(child == children[0] for child in children):
@@ -236,8 +263,8 @@ class Store:
         node = Node(level, children)
         number = self._numbers.get(node)
         if number is None:
-            if len(self._nodes) >= self._most:
-                raise CutsError([rules_too_large(self._most)])
+            if len(self._nodes) >= self._max_nodes:
+                raise CutsError([rules_too_large(self._max_nodes)])
             self._nodes.append(node)
             number = len(self._nodes) + 1
             self._numbers[node] = number
@@ -245,18 +272,18 @@ class Store:
 
 
 def _value_classes(variable: Variable, formulas: Sequence[Formula], grid: Grid) -> IntArray:
-    """The class of every bin: bins no leaf tells apart share one."""
+    """The class of every bin: bins that no leaf distinguishes share one."""
     sets = sorted({leaf.bins for formula in formulas for leaf in leaves(formula) if leaf.variable == variable})
     numbers: dict[tuple[int, ...], int] = {}
     signatures = [tuple(bins >> position & 1 for bins in sets) for position in range(grid.size(variable))]
     return np.array([numbers.setdefault(signature, len(numbers)) for signature in signatures], dtype=np.int64)
 
 
-def rules_too_large(most: int) -> Diagnostic:
-    """A program whose rules entangle too many columns."""
+def rules_too_large(max_nodes: int) -> Diagnostic:
+    """A program whose rules link too many columns."""
     return Diagnostic(
         "rules-too-large",
-        f"the row rules together need more than {most:,} nodes",
-        help="no rule is dropped: use fewer rules that tie many columns together, or split one into simpler rules",
+        f"the row rules are too complex: their decision diagram needs more than {max_nodes:,} nodes",
+        help="use fewer rules that link many columns, or split one into simpler rules (no rule is ever dropped)",
         exit_code=INFEASIBLE,
     )

@@ -8,8 +8,9 @@ from cuts.data.schema import Category, Schema
 from cuts.data.table import Table
 from cuts.lang.printer import name, value
 from cuts.lang.spec import Implies, RowRule
-from cuts.logic.core import FALSE, TRUE, All, Formula, Grid, Leaf, build_grid, encode_variables, lower
+from cuts.logic.core import Grid, build_grid, encode_variables
 from cuts.logic.diagram import Store, compile_rules, contains, groups
+from cuts.logic.formula import FALSE, TRUE, All, Formula, Leaf, lower
 from cuts.logic.solve import Solver, alive, smallest
 from cuts.text.diagnostic import INFEASIBLE, Diagnostic, Note, has_errors, listed
 from cuts.text.source import Span

@@ -35,7 +35,8 @@ from cuts.lang.spec import (
 )
 from cuts.lang.syntax import CompareOp
 from cuts.lang.walks import columns_of
-from cuts.logic.core import TRUE, Grid, Leaf, comparisons, find_cuts, grid_on, lower, tests
+from cuts.logic.core import Grid, comparisons, find_cuts, grid_on, tests
+from cuts.logic.formula import TRUE, Leaf, lower
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics
 
@@ -118,7 +119,7 @@ def _axis(name: str, stat: Statistic, preds: Sequence[Pred], grid: Grid) -> Axis
     if entry.argument == "column" and not in_sums:
         slots = value_slots(bins)
     else:
-        slots = number_slots(bins, ordered=in_sums or entry.levels > 0 or entry.name == "MEDIAN")
+        slots = number_slots(bins, ordered=in_sums or entry.needs_order)
     return Axis(name, slots, slots.spread(bins.size), not in_numbers)
 
 

@@ -1,7 +1,7 @@
-"""Goals as demands: what the mean of a number, or the share of a condition, must lie between among some rows.
+"""Bounds on means that goals imply: the mean of a number, or the share of a condition, lies in an interval.
 
-A demand is certain: a table that meets the goal meets it. Goals that are no such thing (alternatives, variances,
-products of statistics, means over different rows compared) make no demand.
+A bound is certain: every table that meets the goal satisfies it. Goals of another form (alternatives, variances,
+products of statistics, comparisons of means over different rows) imply none here.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ from cuts.lang.tolerance import ONE, weighted_sum
 from cuts.lang.walks import columns_of
 from cuts.logic.core import comparisons
 from cuts.vocab.interval import EVERYTHING, Interval
+from cuts.vocab.names import statistics
 
-ROUNDING = 1e-9  # a target this near, in its own size, is not out of reach
+ROUNDING = 1e-9  # relative error: a target this near to what is possible counts as reachable
 Term: TypeAlias = Quantity | Pred  # a number of a row; a condition counts 1 where it holds, else 0
 
 
 @dataclass(frozen=True, slots=True)
 class MeanBound:
-    """Among the rows where `among` holds, of which there are some, the mean of the weighted terms lies in `limits`."""
+    """Among the rows where `among` holds (there is at least one), the mean of the weighted terms lies in `limits`."""
 
     command: int
     among: Pred
@@ -67,15 +68,15 @@ class MeanBound:
         return tuple(term for term, _ in self.terms if isinstance(term, Quantity))
 
 
-def find_demands(goals: Iterable[TableGoal], schema: Schema) -> tuple[MeanBound, ...]:
-    """What the goals certainly demand; `command` is the place of the goal that does."""
-    found = (demand for command, stated in enumerate(goals) for demand in _demands(command, stated.goal, schema))
-    # Sums of columns in conditions are not decided on bins: fewer demands, still certain.
-    return tuple(demand for demand in found if not any(map(has_sum, demand.conditions)))
+def find_mean_bounds(goals: Iterable[TableGoal], schema: Schema) -> tuple[MeanBound, ...]:
+    """The bounds that the goals imply; `command` is the index of the goal that implies a bound."""
+    bounds = (bound for index, command in enumerate(goals) for bound in _bounds(index, command.goal, schema))
+    # Bins do not decide conditions on sums of columns: their bounds are left out, the others stay certain.
+    return tuple(bound for bound in bounds if not any(map(has_sum, bound.conditions)))
 
 
 def single_targets(goal: Goal) -> Iterator[tuple[Statistic, Interval]]:
-    """Where a goal certainly wants single statistics, of whatever kind."""
+    """The statistics, of any kind, that a goal bounds one by one, and the interval of each."""
     match goal:
         case AllOf(parts):
             for part in parts:
@@ -110,15 +111,15 @@ def can_hold(a: Interval, op: CompareOp, b: Interval, tolerance: float) -> bool:
             return not (a.width == b.width == 0.0 and abs(a.low - b.low) <= tolerance)
 
 
-# --- from goals to demands
+# --- from goals to bounds
 
 
-def _demands(command: int, goal: Goal, schema: Schema) -> Iterator[MeanBound]:
+def _bounds(command: int, goal: Goal, schema: Schema) -> Iterator[MeanBound]:
     match goal:
         case AllOf(parts):
             for part in parts:
-                yield from _demands(command, part, schema)
-        case Relation(Statistic("MEDIAN" | "Q", (ColumnValue(name),)) as stat, op, Const(bound), tolerance):
+                yield from _bounds(command, part, schema)
+        case Relation(Statistic(args=(ColumnValue(name),)) as stat, op, Const(bound), tolerance) if _level(stat):
             limits = _target(op, bound, tolerance + ROUNDING * max(1.0, abs(bound)))
             yield from _quantile(command, stat, name, limits, schema)
         case Relation(left, op, right, tolerance) if op != "!=":
@@ -147,12 +148,13 @@ def _means(
         match quantity:
             case Const():
                 inner: Iterable[tuple[Term, float]] = [(ONE, 1.0)]
-            case Statistic("E", (Const() | ColumnValue() | Apply() as number,), given):
-                inner = weighted_sum(number).items()
-                among.add(_present(given, columns_of(number), schema))
-            case Statistic("P", (held,), given) if not isinstance(held, Quantity):
-                inner = [(held, 1.0)]
-                among.add(given if given is not None else Truth(True))
+            case Statistic(name, (argument,), given) if statistics()[name].is_mean:
+                if isinstance(argument, Quantity):
+                    inner = weighted_sum(argument).items()
+                    among.add(_present(given, columns_of(argument), schema))
+                else:
+                    inner = [(argument, 1.0)]
+                    among.add(given if given is not None else Truth(True))
             case _:
                 return
         for term, amount in inner:
@@ -163,8 +165,9 @@ def _means(
 
 
 def _quantile(command: int, stat: Statistic, name: str, limits: Interval, schema: Schema) -> Iterator[MeanBound]:
-    """A quantile is at most `h` when enough values are, and at least `l` when not too many lie below."""
-    (level,) = stat.levels or (0.5,)
+    """A quantile is at most `high` if enough values are, and at least `low` if not too many lie below it."""
+    level = _level(stat)
+    assert level is not None
     among = _present(stat.given, {name}, schema)
     if limits.high < inf:
         yield MeanBound(command, among, ((_lies(name, "<=", limits.high, schema), 1.0),), Interval(level, inf))
@@ -172,12 +175,18 @@ def _quantile(command: int, stat: Statistic, name: str, limits: Interval, schema
         yield MeanBound(command, among, ((_lies(name, "<", limits.low, schema), 1.0),), Interval(-inf, level))
 
 
+def _level(stat: Statistic) -> float | None:
+    """The level of a quantile, strictly between 0 and 1; None for other statistics."""
+    level = statistics()[stat.name].quantile_level
+    return None if level is None else level(stat.levels)
+
+
 def _lies(name: str, op: CompareOp, bound: float, schema: Schema) -> Pred:
     column = schema.learned(name)
     if not isinstance(column, Category):
         return LinearCompare(Linear(((name, 1.0),)), op, bound)
-    counted = enumerate(column.categories)  # a category counts as its position
-    return InSet(name, frozenset(c for place, c in counted if (place <= bound if op == "<=" else place < bound)))
+    positions = enumerate(column.categories)  # a category counts as its position
+    return InSet(name, frozenset(c for i, c in positions if (i <= bound if op == "<=" else i < bound)))
 
 
 def _present(given: Pred | None, columns: Iterable[str], schema: Schema) -> Pred:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuts.logic.core import Formula, Variable, leaves
+from cuts.logic.core import Variable
+from cuts.logic.formula import Formula, leaves
 
 
 def order_variables(formulas: Sequence[Formula]) -> tuple[Variable, ...]:

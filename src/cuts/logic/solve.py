@@ -13,23 +13,23 @@ from cuts.logic.core import Grid, Numeric, Variable
 from cuts.logic.diagram import NO, YES, Store
 from cuts.logic.theory import Stretch, fits
 
-MAX_PATHS = 5_000  # beyond, rules over sums of columns are taken to be satisfiable
-MAX_TRIES = 2_000  # subsets tried in search of a smaller one
-MAX_WORK = 200_000  # nodes looked at in one search, and in all searches of a solver that only warn
-ALL_WORK = 3_000_000
+MAX_PATHS = 5_000  # tried; above, rules over sums of columns are taken to be satisfiable
+MAX_SUBSETS = 2_000  # tried in search of a smaller one
+MAX_VISITS = 200_000  # of nodes, in one search
+MAX_TOTAL_VISITS = 3_000_000  # of nodes, in all searches of a solver whose answers only lead to warnings
 
 MISSING = None  # in place of a stretch
 
 
 @dataclass(slots=True)
 class Solver:
-    """Answers whether nodes of a store can hold together without joining them all, which could be far larger.
+    """Decides whether nodes of a store can hold together without joining them all, which could be far larger.
 
-    A search that grows too long is given up: then `possible` joins the nodes after all, and `excluded` says no.
+    A search that takes too long is given up: then `possible` joins the nodes after all, and `excluded` returns False.
     """
 
     store: Store
-    _spent: int = 0
+    _visits: int = 0
     _sums: tuple[Linear, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -43,46 +43,46 @@ class Solver:
     def possible(self, roots: Sequence[int]) -> bool:
         """Whether some row satisfies all `roots`."""
         if not self._sums:
-            found = self._search(roots, MAX_WORK)
-            return self.store.conjunction(roots) != NO if found is None else found
+            answer = self._search(roots, MAX_VISITS)
+            return self.store.conjunction(roots) != NO if answer is None else answer
         return self._possible_with_sums(roots)
 
     def excluded(self, roots: Sequence[int]) -> bool:
-        """Whether certainly no row satisfies all `roots`; no when finding out takes too long."""
+        """Whether certainly no row satisfies all `roots`; False if deciding it takes too long."""
         if self._sums:
             return not self._possible_with_sums(roots)
-        return self._search(roots, min(MAX_WORK, ALL_WORK - self._spent)) is False
+        return self._search(roots, min(MAX_VISITS, MAX_TOTAL_VISITS - self._visits)) is False
 
-    def _search(self, roots: Sequence[int], most: int) -> bool | None:
-        """Depth first through all nodes at once; what failed is remembered."""
-        failed: set[frozenset[int]] = set()
-        work = 0
-
-        def holds(state: frozenset[int]) -> bool:
-            if not state:
-                return True
-            if state in failed:
-                return False
-            nonlocal work
-            work += len(state)
-            if work > most:
-                raise TimeoutError
-            nodes = [(number, self.store.node(number)) for number in state]
-            level = min(node.level for _, node in nodes)
-            asked = [node.children for _, node in nodes if node.level == level]
-            waiting = [number for number, node in nodes if node.level != level]
-            for children in set(zip(*asked, strict=True)):
-                if NO not in children and holds(frozenset((*waiting, *children)) - {YES}):
-                    return True
-            failed.add(state)
+    def _search(self, roots: Sequence[int], max_visits: int) -> bool | None:
+        """Depth-first search through all nodes at once, without joining them; None if it takes too long."""
+        if NO in roots:
             return False
+        start = frozenset(roots) - {YES}
+        seen, stack, visits = {start}, [start], 0
+        while stack:
+            state = stack.pop()
+            if not state:
+                break
+            visits += len(state)
+            if visits > max_visits:
+                break
+            following = set(self._following(state)) - seen
+            seen |= following
+            stack.extend(following)
+        else:
+            state = start
+        self._visits += visits
+        return None if visits > max_visits else not state
 
-        try:
-            return NO not in roots and holds(frozenset(roots) - {YES})
-        except TimeoutError:
-            return None
-        finally:
-            self._spent += work
+    def _following(self, state: frozenset[int]) -> Iterator[frozenset[int]]:
+        """The nodes that remain to be satisfied after each value of the first variable some node asks for."""
+        nodes = [(number, self.store.node(number)) for number in state]
+        level = min(node.level for _, node in nodes)
+        asking = [node.children for _, node in nodes if node.level == level]
+        waiting = [number for number, node in nodes if node.level != level]
+        for children in set(zip(*asking, strict=True)):
+            if NO not in children:
+                yield frozenset((*waiting, *children)) - {YES}
 
     def _possible_with_sums(self, roots: Sequence[int]) -> bool:
         paths = _paths(self.store, self.store.conjunction(roots))
@@ -92,6 +92,8 @@ class Solver:
 def smallest(candidates: Sequence[int], holds: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:
     """A smallest subset on which `holds` is true, given that it is true of all and stays true for larger sets.
 
+    Deletion leaves an irreducible subset (Chinneck and Dravnieks 1991); then all smaller subsets are tried.
+
     >>> smallest([1, 2, 3, 4], lambda chosen: {2, 4} <= set(chosen))
     (2, 4)
     """
@@ -100,11 +102,11 @@ def smallest(candidates: Sequence[int], holds: Callable[[Sequence[int]], bool]) 
         fewer = [other for other in kept if other != candidate]
         if holds(fewer):
             kept = fewer
-    tries = 0
+    tried = 0
     for size in range(len(kept)):
         for chosen in combinations(candidates, size):
-            tries += 1
-            if tries > MAX_TRIES:
+            tried += 1
+            if tried > MAX_SUBSETS:
                 return tuple(kept)
             if holds(chosen):
                 return chosen
@@ -112,19 +114,19 @@ def smallest(candidates: Sequence[int], holds: Callable[[Sequence[int]], bool]) 
 
 
 def alive(store: Store, root: int) -> list[set[int]]:
-    """For each level the classes that lie on some way to YES.
+    """For each level the classes that lie on some path to YES.
 
     In a reduced diagram every node but NO leads to YES, and a variable that is skipped may have any value.
     """
     everything = [set(range(int(classes.max()) + 1)) for classes in store.classes]
-    found: list[set[int]] = [set() for _ in everything]
+    living: list[set[int]] = [set() for _ in everything]
     if root == NO:
-        return found
+        return living
 
     def skip(above: int, number: int) -> None:
         below = store.node(number).level if number != YES else len(everything)
         for level in range(above + 1, below):
-            found[level] = everything[level]
+            living[level] = everything[level]
 
     skip(-1, root)
     seen, stack = {root, YES, NO}, [root] if root != YES else []
@@ -132,33 +134,35 @@ def alive(store: Store, root: int) -> list[set[int]]:
         node = store.node(stack.pop())
         for number, child in enumerate(node.children):
             if child != NO:
-                found[node.level] = found[node.level] | {number}
+                living[node.level] = living[node.level] | {number}
                 skip(node.level, child)
                 if child not in seen:
                     seen.add(child)
                     stack.append(child)
-    return found
+    return living
 
 
 def _paths(store: Store, root: int) -> Iterator[dict[Variable, int]]:
-    """Every way to YES: the classes of the variables asked on it."""
-    if root == YES:
-        yield {}
-    elif root != NO:
-        node = store.node(root)
-        for number, child in enumerate(node.children):
-            for rest in _paths(store, child):
-                yield {store.variables[node.level]: number, **rest}
+    """Every path to YES: the classes of the variables asked on it."""
+    stack: list[tuple[int, dict[Variable, int]]] = [(root, {})]
+    while stack:
+        number, path = stack.pop()
+        if number == YES:
+            yield path
+        elif number != NO:
+            node = store.node(number)
+            variable = store.variables[node.level]
+            stack.extend((child, {**path, variable: c}) for c, child in reversed(list(enumerate(node.children))))
 
 
 def _path_fits(store: Store, sums: Sequence[Linear], path: dict[Variable, int]) -> bool:
     """Whether numbers exist for the classes of a path."""
     variables: list[Numeric] = [*sums, *sorted({name for form in sums for name in form.columns})]
     options = [_stretches(variable, path.get(variable), store) for variable in variables]
-    ways = product(*options)
+    combinations_of_stretches = product(*options)
     return any(
         tried >= MAX_PATHS or _consistent(dict(zip(variables, chosen, strict=True)))
-        for tried, chosen in enumerate(ways)
+        for tried, chosen in enumerate(combinations_of_stretches)
     )
 
 
@@ -186,18 +190,18 @@ def _stretches(variable: Numeric, number: int | None, store: Store) -> list[Stre
         inside = [True] * size
     else:
         inside = list(store.classes[store.variables.index(variable)] == number)
-    found: list[Stretch | None] = []
+    stretches: list[Stretch | None] = []
     starts = grid.starts(variable)
     first: int | None = None
     for position in range(len(starts) + 1):
         if position < len(starts) and inside[position]:
             first = position if first is None else first
         elif first is not None:
-            found.append(_stretch(variable, first, position, grid))
+            stretches.append(_stretch(variable, first, position, grid))
             first = None
     if size > len(starts) and inside[size - 1]:
-        found.append(MISSING)
-    return found
+        stretches.append(MISSING)
+    return stretches
 
 
 def _stretch(variable: Numeric, first: int, end: int, grid: Grid) -> Stretch:

@@ -7,27 +7,31 @@ One entry holds every reading of a function, in operations numpy and torch share
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import exp, inf, log, sqrt
 
 from cuts.vocab import arrays
 from cuts.vocab.arrays import greater, lesser, ln, only_where, root
-from cuts.vocab.interval import Interval
+from cuts.vocab.interval import EVERYTHING, Interval
 from cuts.vocab.registry import Array
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: how many arguments it takes, its value on arrays, its SQL text, what it can reach."""
+    """A function: how many arguments it takes, its value on arrays, its SQL text, and bounds on its value.
+
+    Outside `domain`, which is that of every argument, the value is missing. Where `reach` is not finite it may be too.
+    """
 
     name: str
-    least: int
-    most: int | None
+    min_args: int
+    max_args: int | None  # None: any number
     apply: Callable[..., Array]
     sql: str
     reach: Callable[..., Interval]
+    domain: Interval = EVERYTHING
 
     def text(self, args: list[str]) -> str:
         """The SQL of this function on arguments already in SQL."""
@@ -47,11 +51,11 @@ def _sqrt(a: Array) -> Array:
     return root(only_where(a >= 0, a))
 
 
-def _least(*args: Array) -> Array:
+def _smallest(*args: Array) -> Array:
     return reduce(lesser, args)
 
 
-def _greatest(*args: Array) -> Array:
+def _largest(*args: Array) -> Array:
     return reduce(greater, args)
 
 
@@ -72,7 +76,8 @@ def _exp_reach(a: Interval) -> Interval:
     return Interval(exp(min(a.low, 700.0)), exp(a.high) if a.high < 700 else inf)
 
 
-FUNCTIONS: dict[str, Function] = {
+NOT_NEGATIVE = Interval(0.0, inf)
+FUNCTIONS: Mapping[str, Function] = {
     f.name: f
     for f in (
         Function("+", 2, 2, operator.add, "({0} + {1})", Interval.__add__),
@@ -84,7 +89,7 @@ FUNCTIONS: dict[str, Function] = {
             "min",
             2,
             None,
-            _least,
+            _smallest,
             "(CASE WHEN {present} THEN LEAST({all}) END)",
             lambda *a: Interval(min(i.low for i in a), min(i.high for i in a)),
         ),
@@ -92,13 +97,13 @@ FUNCTIONS: dict[str, Function] = {
             "max",
             2,
             None,
-            _greatest,
+            _largest,
             "(CASE WHEN {present} THEN GREATEST({all}) END)",
             lambda *a: Interval(max(i.low for i in a), max(i.high for i in a)),
         ),
         Function("abs", 1, 1, operator.abs, "ABS({0})", _abs_reach),
-        Function("sqrt", 1, 1, _sqrt, "(CASE WHEN {0} >= 0 THEN SQRT({0}) END)", _sqrt_reach),
-        Function("log", 1, 1, _log, "(CASE WHEN {0} > 0 THEN LN({0}) END)", _log_reach),
+        Function("sqrt", 1, 1, _sqrt, "(CASE WHEN {0} >= 0 THEN SQRT({0}) END)", _sqrt_reach, NOT_NEGATIVE),
+        Function("log", 1, 1, _log, "(CASE WHEN {0} > 0 THEN LN({0}) END)", _log_reach, NOT_NEGATIVE),
         Function("exp", 1, 1, arrays.exp, "EXP({0})", _exp_reach),
     )
 }

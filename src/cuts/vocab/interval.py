@@ -1,4 +1,4 @@
-"""Closed intervals of numbers, to bound what an expression can reach."""
+"""Closed intervals of numbers and their arithmetic (Moore, "Interval Analysis", 1966): bounds on expressions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ class Interval:
         if not self.low <= self.high:
             raise ValueError(f"no interval from {self.low} to {self.high}")
 
+    def __contains__(self, other: Interval) -> bool:
+        """Whether all of another interval lies in this one."""
+        return self.low <= other.low and other.high <= self.high
+
     @property
     def width(self) -> float:
-        """Length of the interval."""
+        """Distance from the low end to the high end."""
         return 0.0 if self.low == self.high else self.high - self.low
 
     def __neg__(self) -> Interval:
@@ -31,7 +35,7 @@ class Interval:
 
     def __add__(self, other: Interval) -> Interval:
         low, high = self.low + other.low, self.high + other.high
-        return Interval(-inf if isnan(low) else low, inf if isnan(high) else high)  # inf - inf may be anything
+        return Interval(-inf if isnan(low) else low, inf if isnan(high) else high)  # inf - inf can be any number
 
     def __sub__(self, other: Interval) -> Interval:
         return self + -other
@@ -47,8 +51,8 @@ class Interval:
 
 
 def times(a: float, b: float) -> float:
-    """The product of two ends of intervals."""
-    return 0.0 if a == 0 or b == 0 else a * b  # 0 * inf is 0 here: the factor 0 is attained
+    """The product of two ends of intervals, with 0 times infinity as 0."""
+    return 0.0 if a == 0 or b == 0 else a * b  # the factor 0 is attained, infinity is not
 
 
 EVERYTHING = Interval(-inf, inf)

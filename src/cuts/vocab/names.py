@@ -17,15 +17,15 @@ DISTRIBUTION = "DIST"  # compared with shares, not with a number, so it has no f
 
 
 @cache
-def statistics() -> dict[str, Statistic]:
-    """All statistics by name."""
+def statistics() -> Mapping[str, Statistic]:
+    """All statistics by name, those of other packages included; read-only."""
     _load()
-    return STATISTICS
+    return MappingProxyType(STATISTICS)
 
 
 @cache
 def measures() -> Mapping[str, Measure]:
-    """All measures by name."""
+    """All measures by name, those of other packages included; read-only."""
     _load()
     return MappingProxyType(MEASURES)
 
@@ -36,7 +36,7 @@ def fairness_measures() -> tuple[Measure, ...]:
 
 
 def canonical(name: str) -> str:
-    """The spelling `cuts fmt` prints; a name we do not know stays as it is.
+    """The spelling `cuts fmt` prints; an unknown name stays as it is.
 
     >>> canonical("Var"), canonical("MAX"), canonical("DOWNSTREAM_ACCUARCY"), canonical("foo")
     ('VAR', 'max', 'DOWNSTREAM_ACCURACY', 'foo')

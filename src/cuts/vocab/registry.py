@@ -1,29 +1,30 @@
 """The entries of the vocabulary and the decorators that add one.
 
-A statistic is one formula in operations numpy and torch share: checking feeds it counts, training the model's
-marginals. A new entry is one new file in `vocab/statistics` or `vocab/measures`, or an outside package that names a
-module under the entry point group `cuts.vocabulary`.
+A statistic is one formula in operations that numpy and torch share: checking feeds it counts, training feeds it the
+model's marginals. A new entry is one new file in `vocab/statistics` or `vocab/measures`, or a module of another package
+that its entry points list under the group `cuts.vocabulary`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from cuts.vocab.interval import Interval
 
 Array = Any  # numpy or torch: the formulas use only what both have
 Formula = TypeVar("Formula", bound=Callable[..., Array])
 Argument = Literal["number", "condition", "column"]
-Unit = Literal["value", "squared", "product", "share", "nats", "rows"]
+Unit = Literal["value", "squared", "product", "share", "nats", "rows"]  # decides the default tolerance
+Query = Callable[[Sequence[str], str, str, Sequence[float]], str]
 LEARNER_OPTIONS = ("lr", "n_epochs", "batch_size")  # of the classifiers a measure trains
 Direction = Literal["lower is fairer", "higher is more useful", "lower is more useful"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a statistic's arguments can be: their ranges, and the number of cells of each column (inf if unbounded)."""
+    """What the arguments of a statistic can be: their ranges, and each column's number of values (inf if unbounded)."""
 
     ranges: tuple[Interval, ...]
     sizes: tuple[float, ...]
@@ -31,23 +32,39 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number of a table.
+    """A number of a table. Everything the rest of the code asks about a statistic is a field here, never its name.
 
-    `formula(p, *v)`: for numbers and conditions, `p` weighs the rows (or cells) and `v` are their values; for columns,
-    `p` is their joint distribution and `v` the distribution of each alone. `p` sums to one, or to the number of rows
-    when `unit` is "rows". `levels` is how many numbers stand in parentheses; they come last.
-    `sql(args, relation, where, levels)` is a scalar query.
+    `formula(p, *v)`: for numbers and conditions, `p` holds the weights of the rows (or cells) and `v` their values; for
+    columns, `p` is their joint distribution and `v` the distribution of each alone. `p` sums to one, or to the number
+    of rows when `unit` is "rows". `levels` is how many numbers stand in parentheses; the formula takes them last.
+    `sql(args, relation, where, levels)` is a scalar query. `reach` bounds the value, given bounds on the arguments.
     """
 
     name: str
+    noun: str  # in messages: "the {noun} of `age` can only lie between 17 and 90"
     formula: Callable[..., Array]
     argument: Argument
-    least: int
-    most: int | None
+    min_args: int
+    max_args: int | None  # None: any number
     levels: int
     unit: Unit
-    sql: Callable[[Sequence[str], str, str, Sequence[float]], str]
+    sql: Query
     reach: Callable[[Reach], Interval]
+    needs_order: bool
+    """Whether the value depends on more than the first three moments of each argument, e.g. on the order of values.
+
+    A model then evaluates it on several points of every bin instead of two that match the bin's moments.
+    """
+    is_mean: bool
+    """Whether it is the mean of its one argument, a condition counting as 1 or 0.
+
+    Bounds on such statistics are linear in the numbers of rows, and their standard error is known.
+    """
+    quantile_level: Callable[[Sequence[float]], float] | None
+    """For a quantile of its one argument: its level, from the numbers in parentheses; otherwise None.
+
+    A bound on a quantile is a bound on a share of rows, which a model can be trained for.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +106,43 @@ MEASURES: dict[str, Measure] = {}
 def statistic(
     name: str,
     *,
+    noun: str,
     unit: Unit,
     argument: Argument = "number",
-    least: int = 1,
-    most: int | None = 1,
+    min_args: int = 1,
+    max_args: int | None = 1,
     levels: int = 0,
-    sql: Callable[[Sequence[str], str, str, Sequence[float]], str],
+    sql: Query,
     reach: Callable[[Reach], Interval],
+    needs_order: bool = False,
+    is_mean: bool = False,
+    quantile_level: Callable[[Sequence[float]], float] | None = None,
 ) -> Callable[[Formula], Formula]:
-    """Add a formula to the statistics under `name`."""
+    """Add a formula to the statistics under `name`; see `Statistic` for what the options mean."""
+    if not (name.isidentifier() and name.isupper()):
+        raise ValueError(f"the name of a statistic is an upper-case word, not {name!r}")
+    if unit not in get_args(Unit):
+        raise ValueError(f"statistic {name} has the unit {unit!r}; it is one of {', '.join(get_args(Unit))}")
 
     def add(formula: Formula) -> Formula:
         taken = STATISTICS.get(name)
         if taken is not None:
             raise ValueError(f"statistic {name} of {formula.__module__} is taken by {taken.formula.__module__}")
-        STATISTICS[name] = Statistic(name, formula, argument, least, most, levels, unit, sql, reach)
+        STATISTICS[name] = Statistic(
+            name,
+            noun,
+            formula,
+            argument,
+            min_args,
+            max_args,
+            levels,
+            unit,
+            sql,
+            reach,
+            needs_order,
+            is_mean,
+            quantile_level,
+        )
         return formula
 
     return add
@@ -116,7 +155,7 @@ def add_measure(measure: Measure) -> None:
     MEASURES[measure.name] = measure
 
 
-def aggregate(template: str) -> Callable[[Sequence[str], str, str, Sequence[float]], str]:
+def aggregate(template: str) -> Query:
     """The query of a plain SQL aggregate; `{0}` is the first argument, `{level}` the first level."""
 
     def query(args: Sequence[str], relation: str, where: str, levels: Sequence[float]) -> str:

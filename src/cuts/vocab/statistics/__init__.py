@@ -1,1 +1,1 @@
-"""The statistics of the language, one file an idea."""
+"""The statistics of the language, one file per idea."""

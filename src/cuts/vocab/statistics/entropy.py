@@ -1,4 +1,7 @@
-"""H and MI: entropy and mutual information of columns, in nats."""
+"""H and MI: entropy and mutual information of columns, in nats.
+
+Cover and Thomas, "Elements of Information Theory", chapter 2.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,10 @@ def _information_sql(args: Sequence[str], relation: str, where: str, levels: Seq
 
 @statistic(
     "H",
+    noun="entropy",
     unit="nats",
     argument="column",
-    most=None,
+    max_args=None,
     sql=_entropy_sql,
     reach=lambda r: Interval(0.0, _log(prod(r.sizes))),
 )
@@ -47,7 +51,16 @@ def _information_reach(r: Reach) -> Interval:
     return Interval(0.0, _log(min(r.sizes)))
 
 
-@statistic("MI", unit="nats", argument="column", least=2, most=2, sql=_information_sql, reach=_information_reach)
+@statistic(
+    "MI",
+    noun="mutual information",
+    unit="nats",
+    argument="column",
+    min_args=2,
+    max_args=2,
+    sql=_information_sql,
+    reach=_information_reach,
+)
 def information(p: Array, a: Array, b: Array) -> Array:
     """Mutual information: H[a] + H[b] - H[a, b].
 

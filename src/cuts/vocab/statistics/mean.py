@@ -5,7 +5,14 @@ from __future__ import annotations
 from cuts.vocab.registry import Array, aggregate, statistic
 
 
-@statistic("E", unit="value", sql=aggregate("AVG({0})"), reach=lambda r: r.ranges[0])
+@statistic(
+    "E",
+    noun="mean",
+    unit="value",
+    sql=aggregate("AVG({0})"),
+    reach=lambda r: r.ranges[0],
+    is_mean=True,
+)
 def mean(p: Array, v: Array) -> Array:
     """Mean: sum p v, with p summing to one.
 

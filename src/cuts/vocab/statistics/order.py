@@ -7,16 +7,19 @@ from math import isfinite
 from cuts.vocab.arrays import still
 from cuts.vocab.registry import Array, aggregate, statistic
 
-_NEAR = 0.02  # how far apart, in shares, the quantiles that tell the slope
-_ROUNDING = 1e-9  # a cumulated share of 0.4999999999 is 0.5
+_SLOPE_SHARE = 0.02  # share of rows on either side of the quantile over which the slope is taken
+_ROUNDING = 1e-9  # a cumulative share of 0.4999999999 is 0.5
 
 
 @statistic(
     "Q",
+    noun="quantile",
     unit="value",
     levels=1,
     sql=aggregate("PERCENTILE_DISC({level}) WITHIN GROUP (ORDER BY {0})"),
     reach=lambda r: r.ranges[0],
+    needs_order=True,
+    quantile_level=lambda levels: levels[0],
 )
 def quantile(p: Array, v: Array, level: float) -> Array:
     """The smallest value v with P[x <= v] >= level, as SQL's PERCENTILE_DISC.
@@ -26,30 +29,33 @@ def quantile(p: Array, v: Array, level: float) -> Array:
     3.0
     """
     order = v.argsort()
-    sorted_v, cumulated = v[order], p[order].cumsum(0)
+    sorted_v, cumulative = v[order], p[order].cumsum(0)
 
-    def place(share: float) -> int:
-        return min(int((cumulated < share - _ROUNDING).sum()), len(v) - 1)
+    def index_of(share: float) -> int:
+        return min(int((cumulative < share - _ROUNDING).sum()), len(v) - 1)
 
-    middle = place(level)
-    found = sorted_v[middle]
-    # The value is one of `v`; for a gradient, rows below it pull it down by the distance to the next quantiles.
-    first, last = int((v < found).sum()), int((v <= found).sum())  # cells of one value lie together
-    low = max(min(place(level - _NEAR), first - 1), 0)
-    high = min(max(place(level + _NEAR), last), len(v) - 1)
-    apart = still(cumulated[high] - cumulated[low])
-    slope = (sorted_v[high] - sorted_v[low]) / (apart + (apart == 0) * 1.0)
+    value = sorted_v[index_of(level)]
+    # The value is one of `v`, so it has no gradient of its own. Where the distribution function F is smooth, mass moved
+    # below the quantile x moves it by dx = -dF(x) / F'(x); the slope 1 / F' is taken between neighbouring quantiles.
+    first, last = int((v < value).sum()), int((v <= value).sum())  # cells of one value lie together
+    low = max(min(index_of(level - _SLOPE_SHARE), first - 1), 0)
+    high = min(max(index_of(level + _SLOPE_SHARE), last), len(v) - 1)
+    mass = still(cumulative[high] - cumulative[low])
+    slope = (sorted_v[high] - sorted_v[low]) / (mass + (mass == 0) * 1.0)
     if not isfinite(float(slope)):
-        return found
-    below = (p * ((v < found) * 0.5 + (v <= found) * 0.5)).sum()  # moves with the rows at both ends
-    return found + slope * (still(below) - below)
+        return value
+    below = (p * ((v < value) * 0.5 + (v <= value) * 0.5)).sum()  # moves with the rows at both ends
+    return value + slope * (still(below) - below)
 
 
 @statistic(
     "MEDIAN",
+    noun="median",
     unit="value",
     sql=aggregate("PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY {0})"),
     reach=lambda r: r.ranges[0],
+    needs_order=True,
+    quantile_level=lambda levels: 0.5,
 )
 def median(p: Array, v: Array) -> Array:
     """The lower median, `Q(0.5)`.

@@ -9,11 +9,20 @@ from cuts.vocab.statistics.spread import deviation
 
 
 def _covariance_reach(r: Reach) -> Interval:
-    most = times(r.ranges[0].width, r.ranges[1].width) / 4
-    return Interval(-most, most)
+    """By Cauchy-Schwarz and Popoviciu's inequality: at most a quarter of the product of the widths, of either sign."""
+    largest = times(r.ranges[0].width, r.ranges[1].width) / 4
+    return Interval(-largest, largest)
 
 
-@statistic("COV", unit="product", least=2, most=2, sql=aggregate("COVAR_POP({0}, {1})"), reach=_covariance_reach)
+@statistic(
+    "COV",
+    noun="covariance",
+    unit="product",
+    min_args=2,
+    max_args=2,
+    sql=aggregate("COVAR_POP({0}, {1})"),
+    reach=_covariance_reach,
+)
 def covariance(p: Array, a: Array, b: Array) -> Array:
     """Covariance: E[(a - E[a]) (b - E[b])].
 
@@ -24,7 +33,15 @@ def covariance(p: Array, a: Array, b: Array) -> Array:
     return (p * (a - mean(p, a)) * (b - mean(p, b))).sum()
 
 
-@statistic("CORR", unit="share", least=2, most=2, sql=aggregate("CORR({0}, {1})"), reach=lambda r: Interval(-1.0, 1.0))
+@statistic(
+    "CORR",
+    noun="correlation",
+    unit="share",
+    min_args=2,
+    max_args=2,
+    sql=aggregate("CORR({0}, {1})"),
+    reach=lambda r: Interval(-1.0, 1.0),
+)
 def correlation(p: Array, a: Array, b: Array) -> Array:
     """Pearson's correlation; not a number when one of the two is constant.
 

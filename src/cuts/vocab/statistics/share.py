@@ -1,4 +1,4 @@
-"""P, COUNT and DIST: shares and numbers of rows."""
+"""P and COUNT: shares and numbers of rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from cuts.vocab.registry import Array, aggregate, statistic
 
 @statistic(
     "P",
+    noun="share of rows",
     unit="share",
     argument="condition",
     sql=aggregate("AVG(CASE WHEN {0} THEN 1.0 ELSE 0.0 END)"),
     reach=lambda r: r.ranges[0],
+    is_mean=True,
 )
 def probability(p: Array, holds: Array) -> Array:
     """Share of the rows on which the condition holds.
@@ -27,6 +29,7 @@ def probability(p: Array, holds: Array) -> Array:
 
 @statistic(
     "COUNT",
+    noun="number of rows",
     unit="rows",
     argument="condition",
     sql=aggregate("COALESCE(SUM(CASE WHEN {0} THEN 1.0 ELSE 0.0 END), 0.0)"),

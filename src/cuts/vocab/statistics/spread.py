@@ -1,4 +1,7 @@
-"""VAR and STD: the spread around the mean, population forms."""
+"""VAR and STD: variance and standard deviation, population forms.
+
+Both are bounded by Popoviciu's inequality: a variance is at most a quarter of the squared width of the range.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ from cuts.vocab.statistics.mean import mean
 
 @statistic(
     "VAR",
+    noun="variance",
     unit="squared",
     sql=aggregate("VAR_POP({0})"),
     reach=lambda r: Interval(0.0, r.ranges[0].width * r.ranges[0].width / 4),
 )
 def variance(p: Array, v: Array) -> Array:
-    """Spread around the mean: sum p (v - E[v])^2, with p summing to one.
+    """Variance: sum p (v - E[v])^2, with p summing to one.
 
     >>> import numpy as np
     >>> variance(np.array([0.5, 0.5]), np.array([0.0, 2.0])).item()
@@ -24,7 +28,13 @@ def variance(p: Array, v: Array) -> Array:
     return (p * (v - mean(p, v)) ** 2).sum()
 
 
-@statistic("STD", unit="value", sql=aggregate("STDDEV_POP({0})"), reach=lambda r: Interval(0.0, r.ranges[0].width / 2))
+@statistic(
+    "STD",
+    noun="standard deviation",
+    unit="value",
+    sql=aggregate("STDDEV_POP({0})"),
+    reach=lambda r: Interval(0.0, r.ranges[0].width / 2),
+)
 def deviation(p: Array, v: Array) -> Array:
     """Standard deviation: the square root of the variance.
 
