@@ -10,7 +10,7 @@ from cuts.logic import chances
 from cuts.logic.core import Grid
 from cuts.logic.diagram import Diagram, compile_rules
 from cuts.model.mixture import Mixture, distributions, probability
-from cuts.model.shape import Refit, cut, movable, moved_cells, penalise, repair
+from cuts.model.shape import Refit, RepairSettings, movable, moved_cells, penalise, repair, split_into_boxes
 
 MANY_BOXES = 2_500  # that a mixture is cut into where nothing is fitted again
 
@@ -46,9 +46,10 @@ def shape(mix: Mixture, rules: Sequence[RowRule], grid: Grid, again: Refit, *, i
         fitted = repair(mix, diagram, again)
         mix, error, seconds = fitted.mixture, fitted.error, fitted.cpu_seconds
     elif repairs:  # the rest of the population is that of the rules that condition: nothing was counted of it
-        mix = cut(movable(_weighed(mix, conditions)), diagram, seed=again.seed)
+        mix = split_into_boxes(movable(_weighed(mix, conditions)), diagram, seed=again.seed)
     elif rules and inside:
-        mix = cut(_weighed(mix, diagram), diagram, seed=again.seed, most=MANY_BOXES)
+        many = RepairSettings(max_boxes=MANY_BOXES)
+        mix = split_into_boxes(_weighed(mix, diagram), diagram, seed=again.seed, settings=many)
     after = tuple(_probabilities(mix, rule.pred, grid)[0] for rule in rules)
     return Shaped(mix, before, after, moved, error, seconds)
 

@@ -104,7 +104,7 @@ def prepare(
     for filled in programs:
         check_not_private(filled)
     find_device(config.device)
-    find_backbone(config.backbone)
+    find_backbone(config)
     specs = [bind(filled, schema) for filled in programs]
     if not schema.modelled:
         raise CutsError([nothing_to_learn(schema)])

@@ -105,7 +105,7 @@ def measure(
     """What the core tells of the rows for the budget of the program."""
     filled = fill(program, values or {})
     find_device(config.device)
-    find_backbone(config.backbone)
+    find_backbone(config)
     privacy = bind_privacy(filled, schema)
     assert privacy is not None
     unknown = schema.provenance == "inferred" and privacy.domain_budget is not None

@@ -34,6 +34,7 @@ from cuts.lang.printer import render
 from cuts.lang.spec import Spec
 from cuts.lang.syntax import Program
 from cuts.model import utility
+from cuts.model.backbone import find_backbone
 from cuts.model.device import use_threads
 from cuts.model.memory import choose_smoothing
 from cuts.model.rows import sample_blocks
@@ -44,7 +45,6 @@ from cuts.text.diagnostic import CutsError, Diagnostic, counted, has_errors, usa
 _Made = TypeVar("_Made")
 
 KEPT = 5_000  # rows of a fold that a model is tried on
-APART = frozenset({"table"})  # backbones without random state that threads would share
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def on_every_fold(
         with located(f"in {where}"):
             return work(place, say, Observer(stage=go_on, fitted=go_on))
 
-    apart = found.learned.config.backbone in APART
+    apart = find_backbone(found.learned.config).thread_safe
     with use_threads(1), ThreadPoolExecutor(min(workers, count) if apart else 1) as pool:
         waiting = [pool.submit(try_fold, place) for place in range(count)]
         try:

@@ -29,7 +29,7 @@ from cuts.logic.atoms import gather
 from cuts.logic.core import Cuts, find_cuts
 from cuts.logic.diagram import compile_rules
 from cuts.model import draw
-from cuts.model.calibrate import Calibration, choose
+from cuts.model.calibrate import Calibration, calibrate
 from cuts.model.group_shares import hold
 from cuts.model.mixture import Mixture, split
 from cuts.model.store import Model
@@ -130,7 +130,7 @@ def _chosen(
         table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start)
         pool = _checked(put_values(table, drawn.values, source.codec), source)
         typed = conform(pool, source.codec.schema)
-        rows, facts = choose(typed, wants, source.codec.schema, end - start, total=total, seed=source.seed + number)
+        rows, facts = calibrate(typed, wants, source.codec.schema, end - start, total=total, seed=source.seed + number)
         if facts.effective >= end - start:
             break
     taken = Table(pool.arrow.take(pa.array(rows)))
