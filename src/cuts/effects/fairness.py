@@ -19,7 +19,7 @@ from cuts.effects.trials import Effect, Track, by_ridge, predict, with_curves
 from cuts.lang.spec import InSet, ModelAim, ModelGoal, Pred
 from cuts.model.cells import Statistics
 from cuts.model.facts import TradeOff, Trial
-from cuts.model.group_shares import NEAR as NEAR_SHARE
+from cuts.model.group_shares import SHARE_ACCURACY as NEAR_SHARE
 from cuts.model.group_shares import GroupShare, share
 from cuts.model.store import Model
 
