@@ -192,7 +192,7 @@ def ruled(data: st.DrawFn) -> Supply:
     return source
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(ruled(), drawings, seeds)
 def test_every_row_satisfies_the_rules(source: Supply, drawing: Drawing, seed: int) -> None:
     codes = draw(source, 200, seed=seed, drawing=drawing).codes
@@ -291,7 +291,7 @@ def test_any_number_of_workers_makes_the_same_rows(
 # --- rows with given cells
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ruled(), seeds, st.data())
 def test_completed_rows_keep_their_cells_and_satisfy_the_rules(source: Supply, seed: int, data: st.DataObject) -> None:
     rng = np.random.default_rng(seed)

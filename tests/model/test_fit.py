@@ -117,13 +117,15 @@ def test_a_wide_table_is_looked_at_some_columns_at_a_time() -> None:
     codes = rows_of_a_mixture(sizes, 400, 3)
     cliques = tuple(combinations(sizes, 2))
     told: list[FitStep] = []
-    fitted = fit(counted(codes, sizes, cliques), None, Config(components=20, steps=50), seed=0, seen=told.append)
+    often = FitSettings(report_every_steps=5)
+    counts, config = counted(codes, sizes, cliques), Config(components=20, steps=15)
+    fitted = fit(counts, None, config, seed=0, seen=told.append, settings=often)
     assert_sound(fitted, sizes)
     assert told[-1].error < told[0].error
     labelled = {"y": 2, **sizes}
     codes = {"y": codes["c0"] % 2, **codes}
     triples = tuple(("y", *pair) for pair in combinations([*sizes][:20], 2))  # of half the columns only
-    fitted = fit(counted(codes, labelled, (*triples, *cliques)), "y", Config(components=10, steps=4), seed=0)
+    fitted = fit(counted(codes, labelled, (*triples, *cliques)), "y", Config(components=10, steps=2), seed=0)
     assert_sound(fitted, labelled)
 
 

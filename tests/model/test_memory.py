@@ -10,7 +10,7 @@ from cuts.data.codec import Codec, Codes, build_codec
 from cuts.data.schema import Category, Schema
 from cuts.model.memory import SMOOTHING_SETTINGS, SmoothingSettings, choose_smoothing
 
-FAST = Config(components=80, steps=120)
+FAST = Config(components=40, steps=80)
 
 
 def table(rows: int, columns: int, bins: int, seed: int = 0) -> tuple[Codes, Codec]:

@@ -167,7 +167,7 @@ def ruled(draw: st.DrawFn) -> tuple[Mixture, list[Pred], Schema]:
     return random_mixture(sizes, draw(st.integers(1, 4)), draw(st.integers(0, 2**32 - 1))), rules, schema
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ruled())
 def test_the_probability_of_rules_is_that_of_enumeration(case: tuple[Mixture, list[Pred], Schema]) -> None:
     mix, rules, schema = case
