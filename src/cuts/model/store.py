@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, is_dataclass, replace
 from io import BytesIO
 from math import isnan, nan
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -180,9 +181,11 @@ def _plain(value: Any) -> Any:
 
 def _with_nan(value: Any, kind: Any) -> Any:
     """JSON values of a type, with null as not-a-number where that has a float; a `ValueError` at an unknown field."""
-    args = get_args(kind)
     if value is None:
         return nan if kind is float else None
+    args = [arg for arg in get_args(kind) if arg is not NoneType]
+    if get_origin(kind) is UnionType and len(args) == 1:
+        return _with_nan(value, args[0])
     if is_dataclass(kind) and isinstance(value, dict):
         hints = get_type_hints(kind)
         if not value.keys() <= hints.keys():
