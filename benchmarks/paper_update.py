@@ -168,7 +168,7 @@ def train_as_paper(
             triples = with_label(real.schema.names, real.label)
             counts = count_rows(rows_of(real.train).blocks(), codec, triples)
             wanted = {clique: torch.as_tensor(counts.table(clique) / counts.rows).float() for clique in triples}
-            settings = Config(backbone="neural", gumbel=True, batch=BATCH)
+            settings = Config(backbone="neural", backbone_options={"gumbel": True, "batch": BATCH})
             backbone = make_backbone(Start(one_way(counts), 1, 0.0, seed, "cpu", settings))
             optimiser = torch.optim.Adam(backbone.parameters(), lr=RATE)
         next_look = check_every

@@ -38,7 +38,7 @@ from cuts.flow import release
 from cuts.flow.release import Account
 from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
-from cuts.model import neural, noisy, store
+from cuts.model import noisy, store
 from cuts.model.rows import sample_table
 from cuts.privacy import adaptive
 from cuts.privacy.core import count_rows
@@ -303,7 +303,7 @@ def shaped(transcript: Transcript, *commands: str, config: Config = SMALL, **opt
 
 @pytest.mark.parametrize("backbone", ["table", "neural"])
 def test_rules_that_cut_bins_apart_hold_in_every_row(transcript: Transcript, backbone: str) -> None:
-    config = replace(SMALL, backbone=backbone, batch=40, steps=25)
+    config = replace(SMALL, backbone=backbone, backbone_options={"batch": 40} if backbone == "neural" else {}, steps=25)
     found = shaped(
         transcript,
         "ENFORCE: age < 25 IMPLIES smokes == no",
@@ -318,11 +318,9 @@ def test_rules_that_cut_bins_apart_hold_in_every_row(transcript: Transcript, bac
     assert not {25, 31, 52, 53, 78} & set(edges)  # what was measured has bins on both sides
 
 
-def test_a_private_release_can_be_made_with_the_neural_backbone(
-    book: LedgerFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(neural, "SETTLED", 300)
-    config = Config(backbone="neural", batch=20, steps=15, threads=1)
+def test_a_private_release_can_be_made_with_the_neural_backbone(book: LedgerFile) -> None:
+    options = {"batch": 20, "final_components": 300}
+    config = Config(backbone="neural", backbone_options=options, steps=15, threads=1)
     found = fit_private(program(RULE), SCHEMA, cells_of(people(300)), Account(book, "people"), config=config, seed=2)
     assert known(found).ledger.spent > Fraction(999, 1000) * known(found).ledger.rho
     assert holds(found.model, drawn(found.model, 500)) == [None, True]

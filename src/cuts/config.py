@@ -1,20 +1,21 @@
-"""How to train and draw, as opposed to what to ask: the settings of a run, read from a TOML file.
+"""How to train and draw, as opposed to what to ask for: the settings of a run, read from a TOML file.
 
-Every setting has a default that works; `None` means "decided from the table". An unknown key is an error.
+Every setting has a default that works; `None` means "chosen from the table". An unknown name is an error.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 
 Drawing = Literal["systematic", "independent"]
+OptionValue: TypeAlias = bool | int | float | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,42 +27,42 @@ class Config:
     """
 
     backbone: str = "table"  # what makes the mixture: `table`, `neural`, or an added one
+    backbone_options: Mapping[str, OptionValue] = field(default_factory=dict, hash=False)  # checked by the backbone
     components: int | None = None  # products in the mixture
     smoothing: float | None = None  # share of every component that is the columns' own distributions
     steps: int = 1200  # at most; fewer when the error no longer falls
     learning_rate: float | None = None  # the backbone's own
-    slices: int = 1  # conditional tables looked at in a step beside those of the label
+    slices: int = 1  # random conditional tables compared per step, beside those of the label
     bins: int | None = None  # of numeric columns, instead of the schema's
     binning: Literal["quantile", "uniform"] | None = None  # instead of the schema's
-    gumbel: bool = False  # neural only: train on hard rows, as the paper does
-    batch: int = 2000  # neural only: components made in a step
     drawing: Drawing = "systematic"
     device: str = "auto"  # `cpu`, `cuda`, `mps`, or the best there is
     threads: int | None = None  # of the linear algebra; otherwise one, or all cores for large tables
 
     def __post_init__(self) -> None:
         problems = [
-            bad_setting(name, asdict(self)[name], wanted)
-            for name, (wanted, fine) in _WANTED.items()
-            if not fine(asdict(self)[name])
+            bad_setting(name, getattr(self, name), valid)
+            for name, (valid, is_valid) in _VALID.items()
+            if not is_valid(getattr(self, name))
         ]
         if problems:
             raise CutsError(problems)
+        object.__setattr__(self, "backbone_options", dict(self.backbone_options))
 
 
 def read_config(path: Path | str) -> Config:
-    """The settings in a TOML file; all that is wrong in it at once."""
+    """The settings in a TOML file; everything that is wrong with it is one `CutsError`."""
     path = Path(path)
     try:
-        found = tomllib.loads(read_text(path, "config"))
+        settings = tomllib.loads(read_text(path, "config"))
     except (ValueError, RecursionError) as error:  # the decoder's own is a kind of ValueError
         raise usage_error("bad-config", f"{path} is not TOML: {str(error)[:200]}") from None
-    return config_from(found)
+    return config_from(settings)
 
 
 def config_from(given: Mapping[str, Any]) -> Config:
-    """The settings of a mapping."""
-    names = [field.name for field in fields(Config)]
+    """The settings in a mapping."""
+    names = [setting.name for setting in fields(Config)]
     unknown = [
         Diagnostic(
             "bad-config",
@@ -73,37 +74,45 @@ def config_from(given: Mapping[str, Any]) -> Config:
         if name not in names
     ]
     try:
-        made = Config(**{name: value for name, value in given.items() if name in names})
+        config = Config(**{name: value for name, value in given.items() if name in names})
     except CutsError as error:
         raise CutsError([*unknown, *error.diagnostics]) from None
     if unknown:
         raise CutsError(unknown)
-    return made
+    return config
 
 
-def bad_setting(name: str, value: object, wanted: str) -> Diagnostic:
-    """A setting that cannot be used."""
-    return Diagnostic("bad-config", f"the setting `{name}` is {value!r}", help=f"`{name}` is {wanted}", exit_code=USAGE)
+def bad_setting(name: str, value: object, valid: str) -> Diagnostic:
+    """A setting with a value that it cannot have; `valid` says in words which it can."""
+    title = f"the setting `{name}` cannot be {value!r}"
+    return Diagnostic("bad-config", title, help=f"`{name}` must be {valid}", exit_code=USAGE)
 
 
-def _whole(least: int, most: int) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+def _whole(lowest: int, highest: int) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and lowest <= value <= highest
 
 
-def _number(least: float, most: float) -> Callable[[object], bool]:
-    return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+def _number(lowest: float, highest: float) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, int | float) and not isinstance(value, bool) and lowest <= value <= highest
 
 
-def _maybe(fine: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or fine(value)
+def _maybe(is_valid: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or is_valid(value)
+
+
+def _options(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(name, str) and isinstance(option, bool | int | float | str) for name, option in value.items()
+    )
 
 
 def _one_of(*words: str) -> Callable[[object], bool]:
     return lambda value: value in words
 
 
-_WANTED: dict[str, tuple[str, Callable[[object], bool]]] = {
+_VALID: dict[str, tuple[str, Callable[[object], bool]]] = {
     "backbone": ("the name of a backbone", lambda value: isinstance(value, str)),
+    "backbone_options": ("a table of names and values, e.g. `{ batch = 500 }`", _options),
     "components": ("a whole number from 1 to 100,000", _maybe(_whole(1, 100_000))),
     "smoothing": ("a number from 0 to 0.9", _maybe(_number(0.0, 0.9))),
     "steps": ("a whole number from 1 to 1,000,000", _whole(1, 1_000_000)),
@@ -111,8 +120,6 @@ _WANTED: dict[str, tuple[str, Callable[[object], bool]]] = {
     "slices": ("a whole number from 0 to 64", _whole(0, 64)),
     "bins": ("a whole number from 2 to 1,000", _maybe(_whole(2, 1_000))),
     "binning": ('"quantile" or "uniform"', _maybe(_one_of("quantile", "uniform"))),
-    "gumbel": ("true or false", lambda value: isinstance(value, bool)),
-    "batch": ("a whole number from 2 to 100,000", _whole(2, 100_000)),
     "drawing": ('"systematic" or "independent"', _one_of("systematic", "independent")),
     "device": ('"auto", "cpu", "cuda" or "mps"', lambda value: isinstance(value, str)),
     "threads": ("a whole number from 1 to 1,024", _maybe(_whole(1, 1_024))),

@@ -35,10 +35,11 @@ from cuts.lang.walks import statistics_of
 from cuts.logic.core import find_cuts
 from cuts.logic.layout import conditions, lay_out
 from cuts.model.cells import Statistics
-from cuts.model.mixture import Mixture, hard
+from cuts.model.mixture import Mixture
 from cuts.read import exact, sql
 from cuts.vocab.names import statistics
 from cuts.vocab.registry import Statistic as Entry
+from mixtures import row_mixture
 from strategies import predicates, quantities, tables
 
 ENTRIES = list(statistics().values())
@@ -150,10 +151,10 @@ def test_the_value_of_rows_as_a_mixture_is_that_of_the_table_in_any_order(entry:
         codes = encode(table, codec)
         expected = known(stat, table, schema)
         stats = Statistics(codec, table.rows)
-        assert_equal(float(stats.value(stat, hard(codes, sizes_of(codec)))), expected)
+        assert_equal(float(stats.value(stat, row_mixture(codes, sizes_of(codec)))), expected)
         order = np.random.default_rng(table.rows).permutation(table.rows)
         turned = {name: found[order] for name, found in codes.items()}
-        assert_equal(float(stats.value(stat, hard(turned, sizes_of(codec)))), expected)
+        assert_equal(float(stats.value(stat, row_mixture(turned, sizes_of(codec)))), expected)
 
     check()
 
@@ -165,7 +166,7 @@ def test_so_is_that_of_arithmetic_between_statistics(data: st.DataObject) -> Non
     table = data.draw(tables(schema))
     quantity = Apply(data.draw(st.sampled_from("+-*/")), (data.draw(quantities(schema)), data.draw(quantities(schema))))
     codec = codec_of(quantity, schema)
-    found = Statistics(codec, table.rows).value(quantity, hard(encode(table, codec), sizes_of(codec)))
+    found = Statistics(codec, table.rows).value(quantity, row_mixture(encode(table, codec), sizes_of(codec)))
     assert_equal(float(found), known(quantity, table, schema))
 
 
@@ -247,7 +248,7 @@ def test_under_any_condition_all_readings_have_one_value(
     codec = codec_of(stat, SMALL)
     expected = exact.value(stat, conform(table, SMALL), SMALL)
     assert isnan(expected) == (condition == "no row" and entry.unit != "rows")
-    found = Statistics(codec, table.rows).value(stat, hard(encode(table, codec), sizes_of(codec)))
+    found = Statistics(codec, table.rows).value(stat, row_mixture(encode(table, codec), sizes_of(codec)))
     assert_equal(float(found), expected)
     database.register("t", table.arrow)
     (there,) = database.execute(f"SELECT {sql.quantity(stat, SMALL, 't')}").fetchall()[0]
@@ -293,7 +294,7 @@ def test_the_gradient_at_certain_rows_is_finite(entry: Entry) -> None:
     """Cells without any probability must not spoil it."""
     stat = example(entry, CONDITIONS["of another column"])
     codec = codec_of(stat, SMALL)
-    rows = hard(encode(small(), codec), sizes_of(codec))
+    rows = row_mixture(encode(small(), codec), sizes_of(codec))
     w, P = rows.w.requires_grad_(), tuple(p.requires_grad_() for p in rows.P)
     Statistics(codec, 60).value(stat, Mixture(rows.columns, w, P)).backward()  # type: ignore[no-untyped-call]
     assert w.grad is not None

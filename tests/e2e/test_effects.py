@@ -25,7 +25,7 @@ from cuts.effects.hiding import loosen
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import store
-from cuts.model.group_shares import NEAR, GroupShare, share
+from cuts.model.group_shares import SHARE_ACCURACY, GroupShare, share
 from cuts.model.mixture import Mixture
 from cuts.model.rows import sample_table
 from cuts.model.store import Model
@@ -110,7 +110,7 @@ def present(knob: GroupShare, table: Table, known: Schema) -> float:
 def assert_knobs_are_held(model: Model, table: Table) -> None:
     assert model.facts.group_shares
     for knob in model.facts.group_shares:
-        assert present(knob, table, model.codec.schema) == pytest.approx(knob.value, abs=NEAR + 1e-9)
+        assert present(knob, table, model.codec.schema) == pytest.approx(knob.value, abs=SHARE_ACCURACY + 1e-9)
 
 
 # --- gaps between groups

@@ -138,7 +138,7 @@ def test_sixty_rules_over_twenty_columns() -> None:
 
 
 def test_the_neural_backbone_keeps_rules_too() -> None:
-    config = Config(backbone="neural", steps=30, batch=200)
+    config = Config(backbone="neural", backbone_options={"batch": 200}, steps=30)
     for mode in ("repair", "condition"):
         model, _ = fitted(f"ENFORCE: kind == a IMPLIES age > 40 WITH mode={mode};", people(), config)
         made = sample_table(model, 500)

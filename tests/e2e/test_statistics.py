@@ -17,7 +17,7 @@ from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import draw, store
-from cuts.model.calibrate import MAX_TAKEN, Calibration
+from cuts.model.calibrate import CALIBRATION_SETTINGS, Calibration
 from cuts.model.rows import calibrated, sample_blocks
 from cuts.model.store import Model
 from cuts.vocab.names import statistics
@@ -106,7 +106,7 @@ def test_the_drawn_table_has_what_the_program_states(name: str) -> None:
     assert made.rows == ROWS
     assert check_table(made, SCHEMA) == ()
     assert facts.off == 0.0
-    assert facts.most_taken <= MAX_TAKEN
+    assert facts.most_taken <= CALIBRATION_SETTINGS.max_copies
     assert facts.pool in (4 * ROWS, 12 * ROWS)
 
 

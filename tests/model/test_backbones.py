@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 import torch
+from msgspec import Meta
 
 from cuts.config import Config
 from cuts.count.marginals import Marginals
-from cuts.model.backbone import BACKBONES, Backbone, Start, backbone, backbones, make_backbone
+from cuts.model import backbone as registry
+from cuts.model.backbone import Backbone, Start, backbone, backbones, find_backbone, make_backbone
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture, marginal
 from cuts.text.diagnostic import CutsError
@@ -21,12 +24,16 @@ ONE_WAY = {
     "b": torch.tensor([1.0]),
     "c": torch.tensor([0.0, 0.9, 0.1, 0.0]),  # two bins without rows
 }
-START = Start(ONE_WAY, 6, 0.0, 3, "cpu", Config(batch=32))
+START = Start(ONE_WAY, 6, 0.0, 3, "cpu", Config())
+QUICK = {"neural": {"batch": 64, "final_components": 200}}  # options by backbone
 
 
-def made(name: str, **changes: object) -> Backbone:
-    start = replace(START, config=replace(START.config, backbone=name))
-    return make_backbone(replace(start, **changes))  # type: ignore[arg-type]
+def config_of(name: str, **changes: Any) -> Config:
+    return Config(backbone=name, backbone_options=QUICK.get(name, {}), **changes)
+
+
+def made(name: str, **changes: Any) -> Backbone:
+    return make_backbone(replace(START, config=config_of(name), **changes))
 
 
 @pytest.fixture(params=sorted(backbones()))
@@ -101,7 +108,7 @@ def test_every_one_of_them_can_be_fitted(name: str) -> None:
     table = rng.integers(1, 50, (3, 2, 4))
     counts = Marginals({"a": 3, "b": 2, "c": 4}, {("a", "b", "c"): table}, int(table.sum()), "")
     errors: list[float] = []
-    config = Config(backbone=name, steps=60, batch=64, components=20)
+    config = config_of(name, steps=60, components=20)
     fitted = fit(counts, "b", config, seed=1, seen=lambda progress: errors.append(progress.error))
     assert 0 <= errors[-1] <= errors[0]
     assert 0 < fitted.steps <= 60
@@ -123,8 +130,16 @@ def test_an_unknown_backbone_is_told_with_the_known_ones() -> None:
 
 
 def test_a_name_can_be_taken_once() -> None:
-    with pytest.raises(ValueError, match=r"table of .* is taken by cuts\.model\.table"):
-        backbone("table")(BACKBONES["neural"])
+    with pytest.raises(ValueError, match=r"table of .* is taken by cuts\.model\.backbones\.table"):
+        backbone("table")(backbones()["neural"].make)
+
+
+@dataclass(frozen=True, slots=True)
+class FlatOptions:
+    size: Annotated[int, Meta(ge=1, description="a whole number from 1")] = 3
+    shade: float = 0.5
+    name: str = "flat"
+    loud: bool = False
 
 
 class Flat:
@@ -153,9 +168,9 @@ class Flat:
 
 @pytest.fixture
 def flat() -> Iterator[str]:
-    backbone("flat")(Flat)
+    backbone("flat", options=FlatOptions)(Flat)
     yield "flat"
-    del BACKBONES["flat"]
+    del registry._REGISTRY["flat"]
 
 
 def test_a_further_backbone_is_used_by_name(flat: str) -> None:
@@ -168,11 +183,52 @@ def test_a_further_backbone_is_used_by_name(flat: str) -> None:
     assert 0.5 * np.abs(found - table / table.sum()).sum() < 0.2
 
 
+# --- options
+
+
+@pytest.mark.parametrize(
+    ("options", "title", "help"),
+    [
+        ({"sice": 3}, "the backbone `flat` has no option `sice`", "the options of `flat` are `size`, `shade`"),
+        ({"size": 0}, "the setting `size` cannot be 0", "`size` must be a whole number from 1"),
+        ({"size": True}, "the setting `size` cannot be True", "`size` must be a whole number from 1"),
+        ({"shade": "dark"}, "the setting `shade` cannot be 'dark'", "`shade` must be of the type `float`"),
+        ({"loud": 1}, "the setting `loud` cannot be 1", "`loud` must be true or false"),
+    ],
+)
+def test_an_option_it_cannot_have_is_a_clear_error(flat: str, options: Any, title: str, help: str) -> None:
+    with pytest.raises(CutsError) as caught:
+        find_backbone(Config(backbone=flat, backbone_options=options))
+    (problem,) = caught.value.diagnostics
+    assert (problem.code, problem.exit_code, problem.title) == ("bad-config", 2, title)
+    assert (problem.help or "").startswith(help)
+
+
+def test_all_wrong_options_are_reported_at_once(flat: str) -> None:
+    with pytest.raises(CutsError) as caught:
+        find_backbone(Config(backbone=flat, backbone_options={"sice": 3, "size": 0, "shade": 1}))
+    assert [problem.title.split("`")[1] for problem in caught.value.diagnostics] == ["flat", "size"]
+    with pytest.raises(CutsError) as caught:
+        find_backbone(Config(backbone="table", backbone_options={"batch": 3}))
+    assert [problem.help for problem in caught.value.diagnostics] == ["it has no options"]
+
+
+def test_options_are_read_into_their_dataclass(flat: str) -> None:
+    config = Config(backbone=flat, backbone_options={"size": 5, "shade": 1})
+    assert find_backbone(config).name == flat
+    assert registry.read_options(config, FlatOptions) == FlatOptions(size=5, shade=1.0)
+
+
+def test_a_backbone_declares_whether_threads_may_share_it(flat: str) -> None:
+    assert {name for name, kind in backbones().items() if kind.thread_safe} == {"table"}
+
+
 # --- the paper's generator
 
 
 def test_with_gumbel_each_component_is_one_row_in_training() -> None:
-    thing = make_backbone(replace(START, config=Config(backbone="neural", gumbel=True, batch=64)))
+    options = {"gumbel": True, "batch": 64}
+    thing = make_backbone(replace(START, config=Config(backbone="neural", backbone_options=options)))
     mix = thing.mixture()
     assert mix.components == 64
     for table in mix.P:
@@ -183,7 +239,7 @@ def test_with_gumbel_each_component_is_one_row_in_training() -> None:
 
 
 def test_hard_rows_follow_the_soft_ones() -> None:
-    from cuts.model.neural import _hard
+    from cuts.model.backbones.neural import _hard
 
     p = torch.tensor([0.5, 0.0, 0.2, 0.3])
     drawn = _hard(p.repeat(20_000, 1), torch.Generator().manual_seed(0)).mean(0)

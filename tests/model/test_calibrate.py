@@ -15,7 +15,7 @@ from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import Spec, TableGoal
 from cuts.lang.targets import Targets, targets_of
-from cuts.model.calibrate import MAX_TAKEN, Calibration, choose
+from cuts.model.calibrate import CALIBRATION_SETTINGS, Calibration, CalibrationSettings, calibrate
 
 LETTERS = tuple("abcdefgh")
 SCHEMA = Schema(
@@ -54,11 +54,17 @@ def bound(*goals: str) -> tuple[Spec, list[Targets]]:
 
 
 def chosen(
-    table: Table, goals: tuple[str, ...], rows: int = ROWS, *, total: int | None = None, seed: int = 0
+    table: Table,
+    goals: tuple[str, ...],
+    rows: int = ROWS,
+    *,
+    total: int | None = None,
+    seed: int = 0,
+    settings: CalibrationSettings = CALIBRATION_SETTINGS,
 ) -> tuple[NDArray[np.int64], Calibration, list[bool | None]]:
     """The rows taken, how, and for every goal whether they have it."""
     spec, wants = bound(*goals)
-    taken, facts = choose(table, wants, SCHEMA, rows, total=total or rows, seed=seed)
+    taken, facts = calibrate(table, wants, SCHEMA, rows, total=total or rows, seed=seed, settings=settings)
     made = Table(table.arrow.take(pa.array(taken)))
     return taken, facts, [verdict.holds for verdict in verify(spec, made, interval=False)]
 
@@ -68,7 +74,7 @@ def assert_sound(taken: NDArray[np.int64], facts: Calibration, size: int, rows: 
     assert facts.pool == size
     assert taken.min() >= 0
     assert taken.max() < size
-    assert np.bincount(taken).max() == facts.most_taken <= MAX_TAKEN
+    assert np.bincount(taken).max() == facts.most_taken <= CALIBRATION_SETTINGS.max_copies
     assert 0 < facts.effective <= size * (1 + 1e-9)
 
 
@@ -171,8 +177,11 @@ def test_a_scarce_row_is_taken_a_few_times_at_most() -> None:
     table = Table(pool(800).arrow.set_column(3, "sex", pa.array(sex)))
     taken, facts, held = chosen(table, ("P[sex == m] == 0.4",), 200)  # 80 of at most 90
     assert held == [True]
-    assert facts.most_taken == MAX_TAKEN
+    assert facts.most_taken == 3
     assert_sound(taken, facts, 800, 200)
+    once = CalibrationSettings(max_copies=1)
+    taken, facts, held = chosen(table, ("P[sex == m] == 0.4",), 200, settings=once)  # 80 of at most 30
+    assert (held, facts.most_taken) == ([False], 1)
     taken, facts, held = chosen(table, ("P[sex == m] == 0.6",), 200)  # 120
     assert held == [False]
     assert facts.off > 0

@@ -13,7 +13,7 @@ from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
 from cuts.effects.trained import Reference, Way, effect_term, find_reference, measured
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin
-from cuts.model.finetune import finetune
+from cuts.model.finetune import FinetuneSettings, finetune
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture
 from cuts.model.shape import Refit
@@ -89,7 +89,9 @@ def test_training_lowers_the_gap(setting: tuple[Codes, Mixture, Refit], way: Way
     codes, mix, again = setting
     aim = ModelAim("MINIMIZE", PARITY, ORIGIN, 0.05)
     before = value(mix, codes, "ridge")
-    found = finetune(mix, [effect_term(aim, reference(codes), way, seed=0)], again, steps=60)
+    found = finetune(
+        mix, [effect_term(aim, reference(codes), way, seed=0)], again, settings=FinetuneSettings(max_steps=60)
+    )
     assert value(found.mixture, codes, "ridge") < before / 2
 
 

@@ -21,8 +21,8 @@ from cuts.lang.parser import parse
 from cuts.lang.spec import TableGoal
 from cuts.lang.targets import AllTargets, AnyTarget, Targets, all_targets, targets_of, violation
 from cuts.model.cells import Statistics
-from cuts.model.controller import FADING, FAR, Controller
-from cuts.model.finetune import PRECISION, Finetuned, finetune, own_marginals, want_term
+from cuts.model.controller import Controller, ControllerSettings
+from cuts.model.finetune import OWN_ROWS, Finetuned, finetune, own_marginals, want_term
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture, marginal
 from cuts.model.shape import Refit
@@ -53,22 +53,26 @@ def test_weights_grow_while_a_goal_is_violated(violations: list[float], steps: i
         assert all(later > sooner > 0 for sooner, later in zip(before, after, strict=True))
 
 
-@given(st.floats(0.1, 50), st.integers(1, 20), st.integers(1, 100))
-def test_weights_fade_while_a_goal_is_met(violation: float, violated: int, met: int) -> None:
-    controller = Controller(1)
+@given(st.floats(0.1, 50), st.integers(1, 20), st.integers(1, 100), st.floats(0.5, 0.99))
+def test_weights_fade_while_a_goal_is_met(violation: float, violated: int, met: int, decay: float) -> None:
+    controller = Controller(1, ControllerSettings(decay=decay))
     for _ in range(violated):
         (reached,) = controller.weigh([violation])
     faded = [controller.weigh([0.0])[0] for _ in range(met)]
     assert all(0 < weight < reached for weight in faded)
     assert faded == sorted(faded, reverse=True)
-    assert faded[-1] == pytest.approx(faded[0] * FADING ** (met - 1))
+    assert faded[-1] == pytest.approx(faded[0] * decay ** (met - 1))
+
+
+FAR = 3.0  # tolerances
 
 
 @given(st.floats(0.1, FAR), st.floats(0.1, FAR))
 def test_the_further_away_the_larger_the_weight_up_to_a_limit(one: float, other: float) -> None:
     near, far = sorted([one, other])
     assert Controller(2).weigh([near, far]) == sorted(Controller(2).weigh([near, far]))
-    assert Controller(1).weigh([FAR]) == Controller(1).weigh([100 * FAR])
+    limited = ControllerSettings(max_violation=FAR)
+    assert Controller(1, limited).weigh([FAR]) == Controller(1, limited).weigh([100 * FAR])
 
 
 def test_goals_do_not_touch_each_others_weights() -> None:
@@ -240,8 +244,8 @@ def test_the_own_marginals_are_those_of_the_model(columns: tuple[str, ...], labe
     expected = [clique for clique in combinations(columns, width) if label is None or label in clique]
     assert set(found.tables) == set(expected)
     for clique, table in found.tables.items():
-        assert table.sum() == PRECISION == found.rows
-        np.testing.assert_allclose(table / PRECISION, marginal(mix, clique).numpy(), atol=1e-8)
+        assert table.sum() == OWN_ROWS == found.rows
+        np.testing.assert_allclose(table / OWN_ROWS, marginal(mix, clique).numpy(), atol=1e-8)
 
 
 def test_training_on_a_models_own_marginals_leaves_it_where_it_is() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cuts.config import Config
 from cuts.count.marginals import Clique, Marginals
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
-from cuts.model.fit import WARM_UP, Fitted, Schedule, fit
+from cuts.model.fit import FitSettings, Fitted, Schedule, fit
 from cuts.model.mixture import marginal
 from cuts.progress import FitStep
 
@@ -117,19 +117,24 @@ def test_a_wide_table_is_looked_at_some_columns_at_a_time() -> None:
     codes = rows_of_a_mixture(sizes, 400, 3)
     cliques = tuple(combinations(sizes, 2))
     told: list[FitStep] = []
-    fitted = fit(counted(codes, sizes, cliques), None, Config(components=20, steps=50), seed=0, seen=told.append)
+    often = FitSettings(report_every_steps=5)
+    counts, config = counted(codes, sizes, cliques), Config(components=20, steps=15)
+    fitted = fit(counts, None, config, seed=0, seen=told.append, settings=often)
     assert_sound(fitted, sizes)
     assert told[-1].error < told[0].error
     labelled = {"y": 2, **sizes}
     codes = {"y": codes["c0"] % 2, **codes}
     triples = tuple(("y", *pair) for pair in combinations([*sizes][:20], 2))  # of half the columns only
-    fitted = fit(counted(codes, labelled, (*triples, *cliques)), "y", Config(components=10, steps=4), seed=0)
+    fitted = fit(counted(codes, labelled, (*triples, *cliques)), "y", Config(components=10, steps=2), seed=0)
     assert_sound(fitted, labelled)
 
 
-@pytest.mark.parametrize("backbone", ["table", "neural"])
+OPTIONS: dict[str, dict[str, int]] = {"table": {}, "neural": {"batch": 50, "final_components": 100}}
+
+
+@pytest.mark.parametrize("backbone", OPTIONS)
 def test_the_same_seed_gives_the_same_bits(backbone: str) -> None:
-    config = Config(components=30, steps=30, backbone=backbone, batch=50)
+    config = Config(components=30, steps=30, backbone=backbone, backbone_options=OPTIONS[backbone])
     first, again, other = (fit(counted(CODES, SIZES), "d", config, seed=seed) for seed in (7, 7, 8))
     tables = [(found.mixture.w, *found.mixture.P) for found in (first, again, other)]
     assert all(torch.equal(p, q) for p, q in zip(tables[0], tables[1], strict=True))
@@ -147,30 +152,31 @@ def test_threads_are_as_before_afterwards() -> None:
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 3_000), st.integers(0, 2**32 - 1))
-def test_a_schedule_warms_up_ends_near_zero_and_keeps_to_its_steps(steps: int, seed: int) -> None:
+@given(st.integers(1, 3_000), st.integers(1, 50), st.integers(0, 2**32 - 1))
+def test_a_schedule_warms_up_ends_near_zero_and_keeps_to_its_steps(steps: int, warm_up: int, seed: int) -> None:
     errors = np.random.default_rng(seed).random(steps)
-    schedule = Schedule(steps)
+    schedule = Schedule(steps, FitSettings(warm_up_steps=warm_up))
     factors = []
-    while schedule.goes_on:
+    while schedule.has_steps_left:
         factors.append(schedule.factor)
         schedule.advance(torch.tensor(errors[schedule.step]))
     assert schedule.step == schedule.steps == len(factors) <= steps
     assert all(0 < factor <= 1 for factor in factors)
-    assert all(factor <= (step + 1) / WARM_UP + 1e-12 for step, factor in enumerate(factors))
-    if steps > 2 * WARM_UP:
+    assert all(factor <= (step + 1) / warm_up + 1e-12 for step, factor in enumerate(factors))
+    if steps > 2 * max(warm_up, 20):
         assert factors[-1] < 0.1
         assert max(factors) > 0.9
 
 
 def run(schedule: Schedule, errors: NDArray[np.float64]) -> int:
-    while schedule.goes_on:
+    while schedule.has_steps_left:
         schedule.advance(torch.tensor(errors[schedule.step]))
     return schedule.step
 
 
 def test_it_stops_early_when_the_error_no_longer_falls() -> None:
     assert run(Schedule(20_000), np.full(20_000, 0.3)) < 2_000
+    assert run(Schedule(20_000, FitSettings(patience_steps=100)), np.full(20_000, 0.3)) < 400
     assert run(Schedule(2_000), np.geomspace(1.0, 1e-6, 2_000)) == 2_000
 
 

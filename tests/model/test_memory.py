@@ -8,10 +8,9 @@ import pytest
 from cuts.config import Config
 from cuts.data.codec import Codec, Codes, build_codec
 from cuts.data.schema import Category, Schema
-from cuts.model import memory
-from cuts.model.memory import choose_smoothing
+from cuts.model.memory import SMOOTHING_SETTINGS, SmoothingSettings, choose_smoothing
 
-FAST = Config(components=80, steps=120)
+FAST = Config(components=40, steps=80)
 
 
 def table(rows: int, columns: int, bins: int, seed: int = 0) -> tuple[Codes, Codec]:
@@ -24,7 +23,7 @@ def table(rows: int, columns: int, bins: int, seed: int = 0) -> tuple[Codes, Cod
 def test_a_tiny_table_that_would_be_memorised_is_smoothed() -> None:
     codes, codec = table(60, 6, 6)
     chosen = choose_smoothing(codes, codec, None, FAST, seed=0)
-    assert chosen in [times / np.sqrt(60) for times in memory.TIMES[1:]]
+    assert chosen in [scale / np.sqrt(60) for scale in SMOOTHING_SETTINGS.candidates[1:]]
     assert chosen == choose_smoothing(codes, codec, None, FAST, seed=0)
 
 
@@ -33,9 +32,9 @@ def test_rows_that_repeat_anyway_are_not_smoothed() -> None:
     assert choose_smoothing(codes, codec, "c0", FAST, seed=0) == 0.0
 
 
-def test_a_large_table_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "MAX_ROWS", 50)
-    assert choose_smoothing(*table(60, 6, 6), None, FAST, seed=0) == 0.0
+def test_a_large_table_is_not_even_tried() -> None:
+    small = SmoothingSettings(max_rows=50)
+    assert choose_smoothing(*table(60, 6, 6), None, FAST, seed=0, settings=small) == 0.0
 
 
 @pytest.mark.parametrize(("rows", "smoothing"), [(1, 0.5), (16, 0.25)])

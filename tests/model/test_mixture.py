@@ -19,6 +19,7 @@ from cuts.logic.core import find_cuts, grid_on
 from cuts.logic.diagram import compile_rules, contains
 from cuts.model import mixture as algebra
 from cuts.model.mixture import Mixture
+from mixtures import row_mixture
 from strategies import predicates, schemas
 
 
@@ -112,36 +113,17 @@ def test_the_gradient_of_the_gram_matrix_is_that_of_the_plain_formula(rows: int,
         torch.testing.assert_close(mine, expected)
 
 
-@given(mixtures())
-def test_the_log_likelihood_is_the_log_of_the_joint_probability(mix: Mixture) -> None:
-    rows = all_rows(mix)
-    p = joint(mix, rows)
-    found = algebra.log_likelihood(mix, rows).numpy()
-    np.testing.assert_allclose(found[p > 0], np.log(p[p > 0]), rtol=1e-9, atol=1e-9)
-    assert (found[p == 0] < -600).all()
-
-
 @given(mixtures(), st.integers(1, 30), st.integers(0, 2**32 - 1))
 def test_rows_as_a_mixture_have_exactly_the_counts_of_the_rows(mix: Mixture, rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     sizes = {name: mix[name].shape[1] for name in mix.columns}
     codes = {name: rng.integers(0, size, rows) for name, size in sizes.items()}
-    made = algebra.hard(codes, sizes)
+    made = row_mixture(codes, sizes)
     for width in (1, 2):
         for clique in combinations(sizes, width):
             expected = np.zeros([sizes[name] for name in clique])
             np.add.at(expected, tuple(codes[name] for name in clique), 1 / rows)
             np.testing.assert_allclose(algebra.marginal(made, clique).numpy(), expected, atol=1e-12)
-
-
-@given(mixtures(), st.data())
-def test_moments_are_those_of_the_shares_of_the_bins(mix: Mixture, data: st.DataObject) -> None:
-    name = data.draw(st.sampled_from(mix.columns))
-    values = np.arange(mix[name].shape[1], dtype=float) - 1.5
-    mean, square = algebra.moments(mix, name, torch.as_tensor(values), torch.as_tensor(values**2))
-    share = algebra.marginal(mix, (name,)).numpy()
-    assert float(mean) == pytest.approx((share * values).sum())
-    assert float(square) == pytest.approx((share * values**2).sum())
 
 
 @given(mixtures(), st.data())
@@ -185,9 +167,9 @@ def ruled(draw: st.DrawFn) -> tuple[Mixture, list[Pred], Schema]:
     return random_mixture(sizes, draw(st.integers(1, 4)), draw(st.integers(0, 2**32 - 1))), rules, schema
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ruled())
-def test_probability_and_conditions_are_those_of_enumeration(case: tuple[Mixture, list[Pred], Schema]) -> None:
+def test_the_probability_of_rules_is_that_of_enumeration(case: tuple[Mixture, list[Pred], Schema]) -> None:
     mix, rules, schema = case
     cuts = find_cuts(rules, schema)
     diagram = compile_rules(rules, grid_on(build_codec(schema, cuts.columns, coarse=True), cuts))
@@ -195,13 +177,6 @@ def test_probability_and_conditions_are_those_of_enumeration(case: tuple[Mixture
     held = contains(diagram, dict(rows.items()))
     p = joint(mix, rows) * held
     assert float(algebra.probability(mix, diagram)) == pytest.approx(p.sum(), rel=1e-9, abs=1e-14)
-    assume(p.sum() > 1e-9)
-    given_rules = algebra.condition(mix, diagram)
-    assert float(given_rules.w.sum()) == pytest.approx(1.0)
-    for name in mix.columns:
-        expected = np.bincount(rows[name], p, mix[name].shape[1]) / p.sum()
-        found = algebra.marginal(given_rules, (name,)).numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-12)
 
 
 def test_probability_can_be_differentiated() -> None:
@@ -222,7 +197,7 @@ def test_probability_can_be_differentiated() -> None:
 
 def test_tables_that_do_not_fit_the_columns_or_weights_are_refused() -> None:
     mix = random_mixture({"a": 2, "b": 2}, 3, 0)
-    with pytest.raises(ValueError, match="one table a column"):
+    with pytest.raises(ValueError, match="one table per column"):
         Mixture(("a",), mix.w, mix.P)
-    with pytest.raises(ValueError, match="one row a component"):
+    with pytest.raises(ValueError, match="one row per component"):
         Mixture(mix.columns, mix.w[:2], mix.P)

@@ -330,7 +330,13 @@ def test_a_table_over_bins_counts_for_their_groups_with_the_noise_of_all() -> No
 @pytest.mark.parametrize("backbone", ["table", "neural"])
 def test_the_same_seed_gives_the_same_mixture_to_the_last_bit(backbone: str) -> None:
     counts = joint()
-    config = Config(backbone=backbone, components=10, batch=20, steps=15, threads=1)
+    config = Config(
+        backbone=backbone,
+        components=10,
+        backbone_options={"batch": 20} if backbone == "neural" else {},
+        steps=15,
+        threads=1,
+    )
     made = transcript([*singles(counts), measured(("a", "b"), table(counts, ("a", "b")), 10.0)])
     first, again, other = (fit_noisy(made, None, config, seed=seed).mixture for seed in (1, 1, 2))
     assert_sound(first)
@@ -341,7 +347,12 @@ def test_the_same_seed_gives_the_same_mixture_to_the_last_bit(backbone: str) -> 
 @pytest.mark.parametrize("backbone", ["table", "neural"])
 def test_a_learner_goes_on_from_its_last_guess(backbone: str) -> None:
     counts = joint()
-    learn = NoisyLearner(Config(backbone=backbone, components=10, batch=20, threads=1), seed=0)
+    learn = NoisyLearner(
+        Config(
+            backbone=backbone, components=10, backbone_options={"batch": 20} if backbone == "neural" else {}, threads=1
+        ),
+        seed=0,
+    )
     first = learn(singles(counts, 5.0), own_groups(), None)
     alone = np.multiply.outer(table(counts, ("a",)), table(counts, ("b",))) / ROWS**2
     query = fine(("a", "b"), SIZES)

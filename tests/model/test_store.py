@@ -9,6 +9,7 @@ import struct
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ from cuts.data.binning import fit_codec
 from cuts.data.codec_file import codec_data
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
-from cuts.model.facts import Facts, RuleFacts
+from cuts.model.facts import Facts, RuleFacts, TradeOff, Trial
+from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
 from cuts.model.store import Model, load, save
 from cuts.text.diagnostic import CutsError
@@ -123,9 +125,34 @@ def test_a_file_holds_numbers_and_json_and_no_rows(saved: Path) -> None:
     assert not any(name.endswith((".pkl", ".pt")) for name in parts)
 
 
+def test_facts_of_every_kind_are_kept_and_an_undefined_number_is_null(tmp_path: Path) -> None:
+    trade_off = TradeOff(4, Trial(0.25, 0.5), (Trial(nan, 0.75),), 0.125)
+    shares = (GroupShare(5, "pay", "yes", 0.5, "sex", "f"), GroupShare(5, "pay", "yes", 0.5))
+    facts = replace(FACTS, trade_offs=(trade_off,), group_shares=shares)
+    save(replace(a_model(), facts=facts), tmp_path / "m.synth")
+    data = json.loads(parts_of(tmp_path / "m.synth")["model.json"])["facts"]
+    assert data["trade_offs"][0]["trials"] == [{"value": None, "utility": 0.75}]
+    loaded = load(tmp_path / "m.synth").facts
+    assert isnan(loaded.trade_offs[0].trials[0].value)
+    assert loaded.trade_offs[0].start == trade_off.start
+    assert (loaded.group_shares, loaded.rules) == (shares, FACTS.rules)
+
+
+def test_the_settings_of_older_models_are_understood(saved: Path, tmp_path: Path) -> None:
+    def older(data: dict[str, Any], named: object) -> None:
+        data["config"] |= {"gumbel": True, "batch": 300}
+
+    def older_neural(data: dict[str, Any], named: object) -> None:
+        data["config"] |= {"backbone": "neural", "gumbel": True, "batch": 300}
+
+    assert load(forged(tmp_path / "table.synth", saved, older)).config == a_model().config
+    found = load(forged(tmp_path / "neural.synth", saved, older_neural)).config
+    assert found == replace(a_model().config, backbone="neural", backbone_options={"gumbel": True, "batch": 300})
+
+
 def test_a_mixture_of_other_bins_is_no_model() -> None:
     model = a_model()
-    with pytest.raises(ValueError, match="not one over the bins"):
+    with pytest.raises(ValueError, match="not over the bins"):
         replace(model, mixture=Mixture(model.mixture.columns, model.mixture.w, model.mixture.P[::-1]))
 
 
@@ -171,7 +198,7 @@ def test_any_other_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_other_zips_are_refused(tmp_path: Path) -> None:
     title = refused(written(tmp_path / "zip.synth", {"readme.txt": b"hello"}))
-    assert title.endswith("zip.synth is no model of `cuts`, or a damaged one")
+    assert title.endswith("zip.synth is not a model of `cuts`, or it is damaged")
     foreign = {"manifest.json": b'{"format": "other"}', "model.json": b"{}", "mixture.safetensors": b""}
     refused(written(tmp_path / "foreign.synth", foreign))
     refused(written(tmp_path / "list.synth", {**foreign, "manifest.json": b"[]"}))
@@ -252,6 +279,12 @@ def test_the_forger_of_this_test_is_good(saved: Path, tmp_path: Path) -> None:
         lambda data, named: data["facts"].update(rows=0),
         lambda data, named: data["facts"].update(unknown=1),
         lambda data, named: data["facts"].update(rules=[{"line": 3}]),
+        lambda data, named: data["facts"]["rules"][0].update(unknown=1),
+        lambda data, named: data["facts"]["rules"][0].update(before="half"),
+        lambda data, named: data["facts"].update(seed=None),
+        lambda data, named: data["facts"].update(rules={}),
+        lambda data, named: data.update(facts=[]),
+        lambda data, named: data.update(config=[]),
         lambda data, named: data.clear(),
     ],
 )

@@ -11,10 +11,11 @@ from sklearn.linear_model import Ridge as Known
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
-from cuts.model.mixture import Mixture, hard
+from cuts.model.mixture import Mixture
 from cuts.model.shape import Refit
-from cuts.model.surrogate import RIDGE, fit_ridge
+from cuts.model.surrogate import RIDGE_PENALTY, fit_ridge
 from cuts.model.utility import Reference, accuracy, find_utility
+from mixtures import row_mixture
 
 SIZES = {"a": 4, "b": 3, "y": 3, "c": 2}
 FEATURES = ["a", "b", "c"]
@@ -38,11 +39,11 @@ def random_mixture(seed: int = 1, components: int = 5) -> Mixture:
     return Mixture(tuple(SIZES), torch.as_tensor(rng.dirichlet(np.ones(components))), P)
 
 
-@pytest.mark.parametrize("penalty", [RIDGE, 1e-2, 1.0])
+@pytest.mark.parametrize("penalty", [RIDGE_PENALTY, 1e-2, 1.0])
 @pytest.mark.parametrize("features", [["a"], ["c", "a"], FEATURES])
 def test_on_rows_it_is_ridge_regression_of_the_target_on_all_bins(penalty: float, features: list[str]) -> None:
     codes = rows()
-    found = fit_ridge(hard(codes, SIZES), "y", features, penalty=penalty)
+    found = fit_ridge(row_mixture(codes, SIZES), "y", features, penalty=penalty)
     X, Y = one_hot(codes, features), one_hot(codes, ["y"])
     known = Known(alpha=penalty * ROWS, fit_intercept=False, solver="cholesky").fit(X, Y)
     np.testing.assert_allclose(found.coefficients.numpy(), known.coef_.T, atol=1e-9)
@@ -90,7 +91,7 @@ def test_gradients_flow_through_it_to_the_model() -> None:
 
 def test_gradients_are_finite_where_a_bin_has_no_rows() -> None:
     codes = {**rows(), "a": np.minimum(rows()["a"], 2)}  # nobody has the last value
-    mix = hard(codes, SIZES)
+    mix = row_mixture(codes, SIZES)
     P = tuple(p.requires_grad_() for p in mix.P)
     fit_ridge(Mixture(mix.columns, mix.w, P), "y", FEATURES).scores(codes).sum().backward()  # type: ignore[no-untyped-call]
     assert all(p.grad is not None and bool(torch.isfinite(p.grad).all()) for p in P)
@@ -101,13 +102,13 @@ def test_gradients_are_finite_where_a_bin_has_no_rows() -> None:
 
 def test_accuracy_is_the_share_of_reference_rows_it_tells() -> None:
     codes = rows()
-    mix = hard(codes, SIZES)
+    mix = row_mixture(codes, SIZES)
     found = accuracy(mix, Reference(codes, "y"))
     X, Y = one_hot(codes, FEATURES), codes["y"]
     known = Known(alpha=1e-3 * ROWS, fit_intercept=False).fit(X, one_hot(codes, ["y"]))
     assert found == pytest.approx((known.predict(X).argmax(1) == Y).mean())
     assert found > 1.2 * np.bincount(Y).max() / ROWS
-    shuffled = hard({**codes, "y": np.random.default_rng(0).permutation(Y)}, SIZES)
+    shuffled = row_mixture({**codes, "y": np.random.default_rng(0).permutation(Y)}, SIZES)
     assert accuracy(shuffled, Reference(codes, "y")) < found
 
 
@@ -119,7 +120,7 @@ def test_without_a_label_utility_is_how_near_the_pairs_are_to_the_counts() -> No
         np.add.at(tables[pair], tuple(codes[name] for name in pair), 1)
     again = Refit(Marginals(SIZES, tables, ROWS, ""), None, Config(), 0)
     utility = find_utility(None, again)
-    assert utility(hard(codes, SIZES)) == pytest.approx(1.0, abs=1e-6)
+    assert utility(row_mixture(codes, SIZES)) == pytest.approx(1.0, abs=1e-6)
     off = random_mixture()
     distances = [
         0.5 * np.abs(np.einsum("k,ki,kj->ij", off.w, *(off[n].numpy() for n in pair)) - table / ROWS).sum()

@@ -19,9 +19,10 @@ from cuts.lang.walks import statistics_of
 from cuts.logic.splits import MAX_CLASSES, find_splits
 from cuts.model.cells import Statistics
 from cuts.model.mixture import Mixture
-from cuts.model.tilt import NEAR, Tilted, tilt
+from cuts.model.tilt import TILT_SETTINGS, Tilted, tilt
 
 Array = NDArray[np.float64]
+NEAR = TILT_SETTINGS.accuracy
 
 SCHEMA = Schema(
     "t",

@@ -15,6 +15,7 @@ import typer
 from cuts import __version__
 from cuts.cli import evaluate, ledger, program, synthesis, tables, tune
 from cuts.cli.shared import print_json, wants_json
+from cuts.model.openmp import wait_passively
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError
 
@@ -34,6 +35,7 @@ app.add_typer(ledger.app, name="ledger")
 
 def main() -> None:
     """Run the command line; a problem with the input is a message and an exit code, never a traceback."""
+    wait_passively()
     try:
         app()
     except CutsError as error:

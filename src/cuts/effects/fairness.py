@@ -24,7 +24,7 @@ from cuts.effects.trials import Track, by_ridge, predict, with_curves
 from cuts.lang.spec import ModelAim, ModelGoal
 from cuts.model.cells import Statistics
 from cuts.model.facts import TradeOff, Trial
-from cuts.model.group_shares import NEAR, GroupShare, share
+from cuts.model.group_shares import SHARE_ACCURACY, GroupShare, share
 from cuts.model.store import Model
 from cuts.plan import Command
 from cuts.progress import Say
@@ -224,11 +224,11 @@ def _rates(command: Command) -> int:
 def _resolution(moved: GroupShare, model: Model, stats: Statistics, schema: Schema) -> float:
     """How exactly a share can be kept: a group of 30 rows has it in steps of a thirtieth."""
     if moved.column is None or moved.group is None:
-        return NEAR
+        return SHARE_ACCURACY
     column = schema[moved.column]
     assert isinstance(column, Category)
     part = float((model.mixture.w @ model.mixture[moved.column])[column.categories.index(moved.group)])
-    return max(NEAR, 0.5 / max(stats.rows * part, 1.0))
+    return max(SHARE_ACCURACY, 0.5 / max(stats.rows * part, 1.0))
 
 
 def _moved(shares: Sequence[GroupShare], setting: Floats) -> list[GroupShare]:

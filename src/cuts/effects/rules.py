@@ -23,7 +23,7 @@ from cuts.logic.diagram import Diagram, compile_rules
 from cuts.model.draw import supply
 from cuts.model.facts import RuleFacts
 from cuts.model.mixture import Mixture, distributions, probability
-from cuts.model.shape import Refit, cut, movable, moved_cells, penalise, repair
+from cuts.model.shape import Refit, RepairSettings, movable, moved_cells, penalise, repair, split_into_boxes
 from cuts.plan import Plan, ties_columns
 from cuts.read import exact
 
@@ -100,9 +100,10 @@ def enforce_untied(
         mix, error, seconds = fitted.mixture, fitted.error, fitted.cpu_seconds
     elif repaired:  # the rest of the population is that of the rules that condition: nothing was counted of it
         conditions = compile_rules([rule.pred for rule in rules if rule.mode == "condition"], grid)
-        mix = cut(movable(_reweighted(mix, conditions)), diagram, seed=refit.seed)
+        mix = split_into_boxes(movable(_reweighted(mix, conditions)), diagram, seed=refit.seed)
     elif rules and inside:
-        mix = cut(_reweighted(mix, diagram), diagram, seed=refit.seed, most=MAX_CONDITIONED_BOXES)
+        many = RepairSettings(max_boxes=MAX_CONDITIONED_BOXES)
+        mix = split_into_boxes(_reweighted(mix, diagram), diagram, seed=refit.seed, settings=many)
     after = tuple(_probabilities(mix, rule.pred, grid)[0] for rule in rules)
     return Enforced(mix, before, after, repaired, penalised, moved, error, seconds)
 

@@ -16,6 +16,7 @@ from cuts.count.folds import Fold, count_folds
 from cuts.data.table import Table
 from cuts.effects.shaping import Learned
 from cuts.flow.learn import OpenedRows, prepare
+from cuts.model.backbone import find_backbone
 from cuts.model.device import use_threads
 from cuts.model.memory import choose_smoothing
 from cuts.plan import Plan
@@ -25,7 +26,6 @@ from cuts.text.diagnostic import CutsError, counted, usage_error
 _Result = TypeVar("_Result")
 
 FOLD_ROWS = 5_000  # of each fold, as codes, that a model is tried on
-THREAD_SAFE_BACKBONES = frozenset({"table"})  # without random state that threads would share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +109,7 @@ def on_every_fold(
         with located(f"in {position}"):
             return work(index, say, Observer(stage=go_on, fitted=go_on))
 
-    is_parallel = rows.learned.config.backbone in THREAD_SAFE_BACKBONES
+    is_parallel = find_backbone(rows.learned.config).thread_safe
     with use_threads(1), ThreadPoolExecutor(min(workers, count) if is_parallel else 1) as pool:
         waiting = [pool.submit(try_fold, index) for index in range(count)]
         try:

@@ -98,7 +98,7 @@ class Prepared:
 def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int) -> Prepared:
     """What is known before counting, for the first of some plans; the bins suit the conditions of all of them."""
     find_device(config.device)
-    find_backbone(config.backbone)
+    find_backbone(config)
     binned, sample = with_bins(opened.schema, config), opened.sample()
     cuts = find_cuts([condition for each in plans for condition in each.conditions], binned)
     codec = fit_codec(sample, binned, cuts.columns, cuts.sets)

@@ -107,7 +107,7 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     """What the core answers about the rows for the budget of the program."""
     config = request.config
     find_device(config.device)
-    find_backbone(config.backbone)
+    find_backbone(config)
     privacy = bind_privacy(request.filled, schema)
     assert privacy is not None
     is_unknown = schema.provenance == "inferred" and privacy.domain_budget is not None

@@ -66,7 +66,7 @@ def _function(expr: syntax.Call, args: list[Quantity | None], scope: Scope) -> Q
         or len(args) < function.min_args
         or (function.max_args is not None and len(args) > function.max_args)
     ):
-        expected = _how_many(low, high, "number")
+        expected = _how_many(function.min_args, function.max_args, "number")
         scope.add(wrong_arguments(f"`{expr.name}(...)` takes {expected}", expr.span))
         return None
     return _applied(expr.name, args, expr.span, scope)

@@ -1,9 +1,15 @@
-"""Rows chosen so that the drawn table itself has the statistics: from a pool of valid rows, never edited.
+"""Rows selected from a pool so that the table itself has the statistics; no row is edited.
 
-The rows of the pool are weighed by `exp` of the influence functions of all numbers wanted (Newton's method, a few
-steps), drawn by these weights in evenly spaced steps, and then exchanged for others a few at a time until what chance
-left over is within the tolerances too. How many rows the weights leave effective, and how often a row was taken, is
-reported.
+The method is calibration weighting (Deville & Sarndal, Journal of the American Statistical Association 1992) with the
+multiplicative distance, also called raking: the weights nearest to even ones in relative entropy with which the pool
+has all numbers wanted,
+
+    w_i proportional to exp(sum_j d_j phi_j(row_i)),
+
+where `phi_j` is the influence function of number `j`, found by Newton's method. Rows are selected by these weights by
+systematic sampling (Madow, Annals of Mathematical Statistics 1949), each a few times at most, and then some are swapped
+for others of the pool until the numbers of the selected rows are within their tolerances too. The effective sample size
+reported is Kish's, `1 / sum_i w_i^2`.
 """
 
 from __future__ import annotations
@@ -24,28 +30,36 @@ from cuts.lang.walks import statistics_of
 from cuts.read import exact, relaxed
 from cuts.vocab.names import statistics
 
-STEPS = 25  # of Newton's method
-NEAR = 0.02  # tolerances from the aim at which it ends
-LARGEST_STEP = 0.5  # nats
-MAX_TAKEN = 3  # times one row of the pool may be in the table
-CORRECTIONS = 4  # times the weights are sought again
-EXCHANGES = 60  # rounds
-PAIRS = 4_096  # exchanges tried in a round
-WITHIN = 0.25  # of the way from the aim to the bounds: what exchanging rows ends with
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSettings:
+    """When the search for weights and the exchange of rows end."""
+
+    newton_steps: int = 25
+    accuracy: float = 0.02  # tolerances from the aim at which Newton's method ends
+    max_step_nats: float = 0.5  # relative entropy of one step
+    max_copies: int = 3  # of one row of the pool in the table
+    corrections: int = 4  # times the weights are solved for again
+    exchange_rounds: int = 60
+    pairs_per_round: int = 4_096  # exchanges considered
+    final_share: float = 0.25  # of the way from the aim to the bounds, within which exchanging rows ends
+
+
+CALIBRATION_SETTINGS = CalibrationSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How rows were chosen: from how many, how many of these the weights left effective, how often one was taken."""
+    """How rows were selected."""
 
-    rows: int
-    pool: int
-    effective: float
-    most_taken: int
+    rows: int  # selected
+    pool: int  # rows selected from
+    effective: float  # sample size of the weighted pool, in rows
+    most_taken: int  # how often the most frequent row was selected
     off: float  # the worst number, in tolerances out of its bounds
 
     def joined(self, other: Calibration) -> Calibration:
-        """Both choices as one."""
+        """Both selections as one."""
         return Calibration(
             self.rows + other.rows,
             self.pool + other.pool,
@@ -55,33 +69,40 @@ class Calibration:
         )
 
 
-def choose(
-    pool: Table, wanted: Sequence[Targets], schema: Schema, rows: int, *, total: int, seed: int
+def calibrate(
+    pool: Table,
+    targets: Sequence[Targets],
+    schema: Schema,
+    rows: int,
+    *,
+    total: int,
+    seed: int,
+    settings: CalibrationSettings = CALIBRATION_SETTINGS,
 ) -> tuple[IntArray, Calibration]:
-    """The rows of the pool to take, in random order; `total` is the number of rows of the whole table."""
+    """The rows of the pool to select, in random order; `total` is the number of rows of the whole table."""
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows, pool.rows])))
     numbers = _Numbers(pool, schema, total)
     even = torch.full((pool.rows,), 1.0 / pool.rows, dtype=torch.float64)
-    wants = [
-        each
-        for want in wanted
-        for each in nearest_targets(want, lambda w: violation(w, float(numbers.value(w.value, even))))
-    ]
-    sought = [want for want in wants if isfinite(float(numbers.value(want.value, even)))]
-    aimed, weights = sought, even
-    for _ in range(CORRECTIONS):
-        weights = _weights(aimed, numbers, weights)
-        taken = _exchanged(_taken(weights, rows, rng), sought, numbers, rng)
-        share = torch.as_tensor(taken / rows)
-        if all(violation(want, float(numbers.value(want.value, share))) == 0.0 for want in sought):
+
+    def violated(target: Target, weights: Tensor) -> float:
+        return violation(target, float(numbers.value(target.value, weights)))
+
+    wanted = [target for part in targets for target in nearest_targets(part, lambda target: violated(target, even))]
+    reachable = [target for target in wanted if isfinite(float(numbers.value(target.value, even)))]
+    aimed, weights = reachable, even
+    for _ in range(settings.corrections):
+        weights = _solve_weights(aimed, numbers, weights, settings)
+        copies = _exchange(_select(weights, rows, rng, settings), reachable, numbers, rng, settings)
+        share = torch.as_tensor(copies / rows)
+        if all(violated(target, share) == 0.0 for target in reachable):
             break
         # Some statistics of few rows differ from those of many: information and entropy seem higher, say.
-        aimed = [_corrected(want, numbers, weights, _taken(weights, rows, rng)) for want in sought]
-    chosen = np.repeat(np.arange(pool.rows), taken)
-    off = max((violation(want, float(numbers.value(want.value, share))) for want in wants), default=0.0)
+        aimed = [_corrected(target, numbers, weights, _select(weights, rows, rng, settings)) for target in reachable]
+    selected = np.repeat(np.arange(pool.rows), copies)
+    off = max((violated(target, share) for target in wanted), default=0.0)
     effective = float(1.0 / (weights**2).sum())
-    facts = Calibration(rows, pool.rows, effective, int(taken.max()), off)
-    return rng.permutation(chosen), facts
+    facts = Calibration(rows, pool.rows, effective, int(copies.max()), off)
+    return rng.permutation(selected), facts
 
 
 class _Numbers:
@@ -93,20 +114,20 @@ class _Numbers:
 
     def value(self, quantity: Quantity, weights: Tensor) -> Tensor:
         """A quantity of the rows with these weights, which sum to one."""
-        found: Tensor = relaxed.value(
+        value: Tensor = relaxed.value(
             quantity,
             lambda number: torch.tensor(number, dtype=torch.float64),
             lambda stat: self._statistic(stat)(weights),
         )
-        return found
+        return value
 
-    def influence(self, want: Target, weights: Tensor) -> tuple[float, Tensor]:
-        """A number, and how it changes with the weight of each row, in tolerances; centred."""
+    def influence(self, target: Target, weights: Tensor) -> tuple[float, Tensor]:
+        """A number, and its influence function: how it changes with the weight of each row, in tolerances; centred."""
         at = weights.detach().clone().requires_grad_()
-        value = self.value(want.value, at)
-        if not bool(torch.isfinite(value)) or not any(statistics_of(want.value)):
+        value = self.value(target.value, at)
+        if not bool(torch.isfinite(value)) or not any(statistics_of(target.value)):
             return float(value.detach()), torch.zeros_like(weights)
-        (value / want.unit).backward()  # type: ignore[no-untyped-call]
+        (value / target.unit).backward()  # type: ignore[no-untyped-call]
         assert at.grad is not None
         return float(value.detach()), at.grad - (at.grad * weights).sum()
 
@@ -117,10 +138,10 @@ class _Numbers:
 
     def _prepared(self, stat: Statistic) -> Callable[[Tensor], Tensor]:
         """The statistic at any weights of the rows; equal rows are one cell of it."""
-        found = exact.merged(exact.prepare(stat, self._table, self._schema))
-        rows = slice(None) if found.rows is None else torch.as_tensor(np.flatnonzero(found.rows))
-        cells = None if found.cells is None else torch.as_tensor(found.cells)
-        values = [torch.as_tensor(each) for each in found.values]
+        prepared = exact.merged(exact.prepare(stat, self._table, self._schema))
+        rows = slice(None) if prepared.rows is None else torch.as_tensor(np.flatnonzero(prepared.rows))
+        cells = None if prepared.cells is None else torch.as_tensor(prepared.cells)
+        values = [torch.as_tensor(numbers) for numbers in prepared.values]
 
         def at(weights: Tensor) -> Tensor:
             mass = weights[rows] if cells is None else _sums(weights[rows], cells)
@@ -138,32 +159,34 @@ def _sums(weights: Tensor, codes: Tensor) -> Tensor:
     return weights.new_zeros(int(codes.max()) + 1 if len(codes) else 0).index_add(0, codes, weights)
 
 
-def _corrected(want: Target, numbers: _Numbers, weights: Tensor, taken: IntArray) -> Target:
-    """The same number wanted of the pool such that so many rows taken from it have it."""
-    share = torch.as_tensor(taken / taken.sum())
-    bias = float(numbers.value(want.value, share)) - float(numbers.value(want.value, weights))
-    return replace(want, low=want.low - bias, high=want.high - bias) if isfinite(bias) else want
+def _corrected(target: Target, numbers: _Numbers, weights: Tensor, copies: IntArray) -> Target:
+    """The target for the pool with which rows selected from it meet the given one: shifted by the bias of few rows."""
+    share = torch.as_tensor(copies / copies.sum())
+    bias = float(numbers.value(target.value, share)) - float(numbers.value(target.value, weights))
+    return replace(target, low=target.low - bias, high=target.high - bias) if isfinite(bias) else target
 
 
 # --- weights
 
 
-def _weights(wants: Sequence[Target], numbers: _Numbers, even: Tensor) -> Tensor:
-    """The weights nearest to even ones with which the rows have all numbers wanted."""
-    weights = even
-    pushed = np.zeros(len(wants))
-    for _ in range(STEPS):
-        found = [numbers.influence(want, weights) for want in wants]
-        off = np.array([want.off(value) for want, (value, _) in zip(wants, found, strict=True)])
-        active = np.flatnonzero(np.isfinite(off) & ((np.abs(off) > NEAR) | (pushed != 0)) & (off != 0))
-        if not len(active) or np.abs(off[active]).max() <= NEAR:
+def _solve_weights(
+    targets: Sequence[Target], numbers: _Numbers, start: Tensor, settings: CalibrationSettings
+) -> Tensor:
+    """The weights nearest to the given ones with which the rows have all numbers wanted."""
+    weights = start
+    pushed = np.zeros(len(targets))
+    for _ in range(settings.newton_steps):
+        influences = [numbers.influence(target, weights) for target in targets]
+        off = np.array([target.off(value) for target, (value, _) in zip(targets, influences, strict=True)])
+        active = np.flatnonzero(np.isfinite(off) & ((np.abs(off) > settings.accuracy) | (pushed != 0)) & (off != 0))
+        if not len(active) or np.abs(off[active]).max() <= settings.accuracy:
             break
-        phi = torch.stack([found[j][1] for j in active], 1)  # (rows, active)
-        spread = phi.T @ (phi * weights[:, None])
-        step = -torch.linalg.pinv(spread, rtol=1e-9) @ torch.as_tensor(off[active])
-        nats = 0.5 * float(step @ spread @ step)
-        if nats > LARGEST_STEP:
-            step = step * (LARGEST_STEP / nats) ** 0.5
+        phi = torch.stack([influences[j][1] for j in active], 1)  # (rows, active)
+        covariance = phi.T @ (phi * weights[:, None])
+        step = -torch.linalg.pinv(covariance, rtol=1e-9) @ torch.as_tensor(off[active])
+        nats = 0.5 * float(step @ covariance @ step)
+        if nats > settings.max_step_nats:
+            step = step * (settings.max_step_nats / nats) ** 0.5
         pushed[active] += step.numpy()
         weights = torch.softmax(weights.log() + phi @ step, 0)
     return weights
@@ -172,65 +195,78 @@ def _weights(wants: Sequence[Target], numbers: _Numbers, even: Tensor) -> Tensor
 # --- rows
 
 
-def _taken(weights: Tensor, rows: int, rng: np.random.Generator) -> IntArray:
-    """How often each row is taken: by its weight, in evenly spaced steps through the pool, at most a few times."""
-    wanted: Floats = np.maximum(weights.numpy() * rows, 1e-12)  # rows without weight come last
-    full = np.zeros(len(wanted), dtype=np.bool_)
-    while ((wanted > MAX_TAKEN) & ~full).any():
-        full |= wanted > MAX_TAKEN
-        left = rows - MAX_TAKEN * full.sum()
-        wanted = np.where(full, MAX_TAKEN, wanted * left / max(wanted[~full].sum(), 1e-300))
-    order = rng.permutation(len(wanted))
-    ends = np.floor(np.cumsum(wanted[order]) / wanted.sum() * rows + rng.random() + 1e-9).astype(np.int64)
+def _select(weights: Tensor, rows: int, rng: np.random.Generator, settings: CalibrationSettings) -> IntArray:
+    """How often each row is selected: systematic sampling by weight, in random order, at most `max_copies` times."""
+    limit = settings.max_copies
+    expected: Floats = np.maximum(weights.numpy() * rows, 1e-12)  # rows without weight come last
+    full = np.zeros(len(expected), dtype=np.bool_)
+    while ((expected > limit) & ~full).any():
+        full |= expected > limit
+        left = rows - limit * full.sum()
+        expected = np.where(full, limit, expected * left / max(expected[~full].sum(), 1e-300))
+    order = rng.permutation(len(expected))
+    ends = np.floor(np.cumsum(expected[order]) / expected.sum() * rows + rng.random() + 1e-9).astype(np.int64)
     ends[-1] = max(ends[-1], rows)
     counts = np.diff(np.minimum(ends, rows), prepend=0)
-    taken = np.empty(len(wanted), dtype=np.int64)
-    taken[order] = counts
-    return taken
+    copies = np.empty(len(expected), dtype=np.int64)
+    copies[order] = counts
+    return copies
 
 
-def _exchanged(taken: IntArray, wants: Sequence[Target], numbers: _Numbers, rng: np.random.Generator) -> IntArray:
-    """The same with some rows exchanged for others of the pool, until every number is well within its bounds."""
-    rows = int(taken.sum())
-    best, best_off = taken, np.inf
-    for _ in range(EXCHANGES):
-        share = torch.as_tensor(taken / rows)
-        found = [numbers.influence(want, share) for want in wants]
-        off = np.array([want.off(value) for want, (value, _) in zip(wants, found, strict=True)])
-        room = np.array([_room(want) for want in wants])
+def _exchange(
+    copies: IntArray,
+    targets: Sequence[Target],
+    numbers: _Numbers,
+    rng: np.random.Generator,
+    settings: CalibrationSettings,
+) -> IntArray:
+    """The selection with some rows exchanged for others of the pool, until every number is well within its bounds."""
+    rows = int(copies.sum())
+    best, best_off = copies, np.inf
+    for _ in range(settings.exchange_rounds):
+        share = torch.as_tensor(copies / rows)
+        influences = [numbers.influence(target, share) for target in targets]
+        off = np.array([target.off(value) for target, (value, _) in zip(targets, influences, strict=True)])
+        room = np.array([_room(target) for target in targets])
         worst = float((np.abs(off) / room).max(initial=0.0))
         if worst < best_off:
-            best, best_off = taken, worst
-        if worst <= WITHIN or not np.isfinite(worst):
+            best, best_off = copies, worst
+        if worst <= settings.final_share or not np.isfinite(worst):
             break
-        taken = _round(taken, off / room, torch.stack([phi for _, phi in found], 1).numpy() / room / rows, rng)
+        phi = torch.stack([influence for _, influence in influences], 1).numpy() / room / rows
+        copies = _exchange_round(copies, off / room, phi, rng, settings)
     return best
 
 
-def _room(want: Target) -> float:
+def _room(target: Target) -> float:
     """How far a number may be from its aim, in tolerances."""
-    low, high = want.aim
-    below = low - want.low if want.low > -inf else inf
-    above = want.high - high if want.high < inf else inf
-    return max(min(below, above) / want.unit, 1e-3)
+    low, high = target.aim
+    below = low - target.low if target.low > -inf else inf
+    above = target.high - high if target.high < inf else inf
+    return max(min(below, above) / target.unit, 1e-3)
 
 
-def _round(taken: IntArray, off: Floats, phi: Floats, rng: np.random.Generator) -> IntArray:
-    """The exchanges, among some tried at random, that bring all numbers nearest to their aims together."""
-    out = rng.choice(np.flatnonzero(taken > 0), PAIRS)
-    into = rng.choice(np.flatnonzero(taken == 0) if (taken == 0).any() else np.flatnonzero(taken < MAX_TAKEN), PAIRS)
+def _exchange_round(
+    copies: IntArray, off: Floats, phi: Floats, rng: np.random.Generator, settings: CalibrationSettings
+) -> IntArray:
+    """The selection after the exchanges, of pairs chosen at random, that together bring all numbers nearest to their
+    aims: the pairs are sorted by their linear gain, and the best leading part of that order is exchanged."""
+    pairs = settings.pairs_per_round
+    absent = copies == 0
+    out = rng.choice(np.flatnonzero(copies > 0), pairs)
+    into = rng.choice(np.flatnonzero(absent if absent.any() else copies < settings.max_copies), pairs)
     _, first_out = np.unique(out, return_index=True)
     keep = np.intersect1d(first_out, np.unique(into, return_index=True)[1])
     out, into = out[keep], into[keep]
     change = phi[into] - phi[out]  # (pairs, numbers)
-    spread = change.T @ change / len(change)
-    gain = -(change @ np.linalg.pinv(spread, rcond=1e-9) @ off)
+    covariance = change.T @ change / len(change)
+    gain = -(change @ np.linalg.pinv(covariance, rcond=1e-9) @ off)
     order = np.argsort(-gain)
     path = off[None, :] + np.cumsum(change[order], axis=0)
     count = int(np.argmin((path**2).sum(1))) + 1
     if (path[count - 1] ** 2).sum() >= (off**2).sum():
-        return taken
-    moved = taken.copy()
-    moved[out[order[:count]]] -= 1
-    moved[into[order[:count]]] += 1
-    return moved
+        return copies
+    exchanged = copies.copy()
+    exchanged[out[order[:count]]] -= 1
+    exchanged[into[order[:count]]] += 1
+    return exchanged

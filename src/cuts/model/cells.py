@@ -1,4 +1,8 @@
-"""Statistics of a mixture: the probabilities of the cells each is about, and its exact value."""
+"""Statistics of a mixture: the probabilities of the cells that each is about, and its exact value.
+
+CuTS (Vero et al., ICML 2024, sec. 4.2) estimates the joint marginal of a statistic's columns from a generated sample;
+here it is the mixture's own, so the value is exact.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,8 @@ class Cells:
     """The layout of a statistic as tensors."""
 
     layout: Layout
-    spreads: tuple[Tensor, ...]  # one an axis: (bins, slots)
-    held: Tensor  # (slots, slots, ...)
+    spreads: tuple[Tensor, ...]  # one per axis: (bins, slots)
+    held: Tensor  # (slots, slots, ...), 1 where the condition holds, else 0
     values: tuple[Tensor, ...]
 
 
@@ -36,14 +40,14 @@ def as_cells(layout: Layout) -> Cells:
 
 def joint(mix: Mixture, cells: Cells) -> Tensor:
     """The probability of every cell: `sum_k w_k S_a[k] (x) S_b[k] ...`, with `S` the chances of the slots."""
-    found = mix.w.cpu().double()[:, None]  # (K, cells so far)
+    product = mix.w.cpu().double()[:, None]  # (K, cells so far)
     if not cells.spreads:
         return mix.w.cpu().double().sum()
     pairs = zip(cells.layout.columns, cells.spreads, strict=True)
     *firsts, last = [mix[name].cpu().double() @ spread for name, spread in pairs]
     for chance in firsts:
-        found = (found[:, :, None] * chance[:, None, :]).flatten(1)
-    return (found.T @ last).reshape(cells.held.shape)
+        product = (product[:, :, None] * chance[:, None, :]).flatten(1)
+    return (product.T @ last).reshape(cells.held.shape)
 
 
 def evaluate(cells: Cells, chance: Tensor, rows: float) -> Tensor:
@@ -53,15 +57,14 @@ def evaluate(cells: Cells, chance: Tensor, rows: float) -> Tensor:
     if statistics()[layout.stat.name].unit != "rows" and not bool(weight.sum() > 0):
         return weight.new_full((), nan)  # it is about no row
     if statistics()[layout.stat.name].argument != "column":
-        flat = [each.flatten() for each in cells.values]
-        found: Tensor = relaxed.of_numbers(layout.stat, weight.flatten(), flat, rows)
-        return found
-    own = [place for place, axis in enumerate(layout.axes) if not axis.classes]
-    others = [place for place in range(weight.dim()) if place not in own]
+        values = [numbers.flatten() for numbers in cells.values]
+        return relaxed.of_numbers(layout.stat, weight.flatten(), values, rows)  # type: ignore[no-any-return]
+    own = [i for i, axis in enumerate(layout.axes) if not axis.classes]
+    others = [i for i in range(weight.dim()) if i not in own]
     together = weight.sum(others) if others else weight
     named = [arg.column for arg in layout.stat.args if isinstance(arg, ColumnValue)]
     order = [layout.columns.index(name) for name in named]
-    alone = [_of_axis(together, own.index(place)) for place in order]
+    alone = [_of_axis(together, own.index(axis)) for axis in order]
     return relaxed.of_columns(layout.stat, together.flatten(), alone)  # type: ignore[no-any-return]
 
 
@@ -73,7 +76,7 @@ class Statistics:
         self._cells: dict[Statistic, Cells] = {}
 
     def cells(self, stat: Statistic) -> Cells:
-        """The cells of a statistic; `ValueError` when there are too many."""
+        """The cells of a statistic; a `ValueError` when there are too many."""
         if stat not in self._cells:
             self._cells[stat] = as_cells(lay_out(stat, self._codec))
         return self._cells[stat]
@@ -83,24 +86,24 @@ class Statistics:
         return self.cells(stat).layout
 
     def joints(self, quantity: Quantity, mix: Mixture) -> dict[Statistic, Tensor]:
-        """The cells' probabilities of every statistic in a quantity."""
+        """The probabilities of the cells of every statistic in a quantity."""
         return {stat: joint(mix, self.cells(stat)) for stat in statistics_of(quantity)}
 
     def of_joints(self, quantity: Quantity, chances: Mapping[Statistic, Tensor]) -> Tensor:
         """A quantity from the probabilities of its statistics' cells."""
-        found: Tensor = relaxed.value(
+        value: Tensor = relaxed.value(
             quantity,
             lambda number: torch.tensor(number, dtype=torch.float64),
             lambda stat: evaluate(self.cells(stat), chances[stat], self.rows),
         )
-        return found
+        return value
 
     def value(self, quantity: Quantity, mix: Mixture) -> Tensor:
-        """A quantity of a mixture; not a number where it is undefined."""
+        """A quantity of a mixture; NaN where it is undefined."""
         return self.of_joints(quantity, self.joints(quantity, mix))
 
     def known(self, quantity: Quantity, mix: Mixture) -> float:
-        """The same as a plain number, also not a number where there are too many cells."""
+        """The same as a plain number; NaN also where there are too many cells."""
         try:
             with torch.no_grad():
                 return float(self.value(quantity, mix))
@@ -108,5 +111,6 @@ class Statistics:
             return nan
 
 
-def _of_axis(table: Tensor, place: int) -> Tensor:
-    return table.sum([other for other in range(table.dim()) if other != place]) if table.dim() > 1 else table
+def _of_axis(table: Tensor, axis: int) -> Tensor:
+    """The marginal distribution of one axis."""
+    return table.sum([other for other in range(table.dim()) if other != axis]) if table.dim() > 1 else table

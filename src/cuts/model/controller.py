@@ -1,38 +1,52 @@
-"""Weights that find themselves: how hard each goal is pulled at while training.
+"""Automatic weights: how hard each goal pulls while training.
 
-A weight is counted in the gradient of the fit: at 1 a goal pulls as hard as the fit does, whatever its unit. It follows
-the violation, counted in tolerances, as a thermostat follows a temperature: in proportion, plus what has added up while
-the goal was not met; when it is met, that slowly fades.
+A weight is counted in gradients of the fit: at 1 a goal pulls as hard as the fit does, whatever its unit. It follows
+the violation `v_t`, counted in tolerances and cut off at `max_violation`, as a proportional-integral (PI) controller:
+
+    w_t = K_p v_t + s_t,    s_t = s_{t-1} + K_i v_t  while violated,    s_t = decay * s_{t-1}  once met.
+
+The leak in the integral, `decay`, lets go of a goal that is met.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-PROPORTIONAL = 0.5
-INTEGRAL = 0.05
-FADING = 0.98  # of what has added up, a step in which the goal is met
-FAR = 3.0  # tolerances; further away does not pull harder
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """The gains of a controller."""
+
+    proportional_gain: float = 0.5
+    integral_gain: float = 0.05  # per step
+    decay: float = 0.98  # factor on the integral per step in which the goal is met
+    max_violation: float = 3.0  # tolerances; a larger violation does not pull harder
+
+
+CONTROLLER_SETTINGS = ControllerSettings()
 
 
 class Controller:
     """The weights of some goals, step by step."""
 
-    def __init__(self, goals: int) -> None:
-        self._added_up = [0.0] * goals
+    def __init__(self, goals: int, settings: ControllerSettings = CONTROLLER_SETTINGS) -> None:
+        self._settings = settings
+        self._integrals = [0.0] * goals
 
     def weigh(self, violations: Sequence[float]) -> list[float]:
-        """The weights for the next step, in gradients of the fit.
+        """The weights for the next step, in gradients of the fit; one violation per goal, in tolerances.
 
-        >>> thermostat = Controller(2)
-        >>> first, second = thermostat.weigh([0.0, 2.0]), thermostat.weigh([0.0, 2.0])
+        >>> controller = Controller(2)
+        >>> first, second = controller.weigh([0.0, 2.0]), controller.weigh([0.0, 2.0])
         >>> first[0], second[1] > first[1] > 1.0
         (0.0, True)
         """
-        found = []
-        for place, violation in enumerate(violations):
-            near = min(violation, FAR)
-            held = self._added_up[place]
-            self._added_up[place] = held + INTEGRAL * near if near > 0 else FADING * held
-            found.append(PROPORTIONAL * near + self._added_up[place])
-        return found
+        gains = self._settings
+        weights = []
+        for goal, violation in enumerate(violations):
+            limited = min(violation, gains.max_violation)
+            integral = self._integrals[goal]
+            self._integrals[goal] = integral + gains.integral_gain * limited if limited > 0 else gains.decay * integral
+            weights.append(gains.proportional_gain * limited + self._integrals[goal])
+        return weights

@@ -1,8 +1,9 @@
-"""Rows from a mixture: codes, chunk by chunk.
+"""Rows from a mixture, as codes, chunk by chunk.
 
 A chunk is a function of the seed and its number, so any number of workers makes the same rows. With rules, components
-are weighed by how likely the rules are in them and the columns of the rules are drawn through the diagram: every row
-satisfies them, however rare that is.
+are weighted by the probability of the rules in them, `w_k P(rules | k)`, and the columns of the rules are drawn through
+the diagram: every row satisfies them, however rare that is, and none is rejected. (CuTS, Vero et al., ICML 2024,
+sec. 4.2, rejects rows instead.)
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from cuts.model.mixture import Mixture
 from cuts.model.picking import picker
 
 CHUNK = 65_536  # rows
-LEAST = 1e-200  # probability of the rules from which a component can be drawn from
-MAX_CELLS = 4_000_000  # chances of components held at once for rows with given cells
+MIN_PROBABILITY = 1e-200  # of the rules in a component; below it the component is not drawn from
+MAX_POSTERIOR_CELLS = 4_000_000  # (row, component) probabilities in memory at once, for rows with given cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,12 +46,12 @@ class Supply:
 
 
 def supply(mix: Mixture, rules: Diagram | None = None, atoms: Sequence[Atoms] = ()) -> Supply:
-    """What to draw from; `atoms` are of the columns that sums in the rules tie together."""
+    """What rows are drawn from; `atoms` are of the columns that sums in the rules tie together."""
     dists = {name: p.detach().cpu().double().numpy() for name, p in zip(mix.columns, mix.P, strict=True)}
     prior = mix.w.detach().cpu().double().numpy()
     if rules is None or not rules.parts:
         return Supply(prior, prior, dists, None, {})
-    groups = {each.group: (each, group_chances(each, dists)) for each in atoms}
+    groups = {values.group: (values, group_chances(values, dists)) for values in atoms}
     return Supply(prior, prior * _held(rules, _variables(dists, groups)), dists, rules, groups)
 
 
@@ -61,7 +62,7 @@ def chunks(rows: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drawn:
-    """The codes of rows, and the values of columns that are settled already because sums of them are compared."""
+    """The codes of rows, and the values of the columns whose sums a rule compares, which are drawn exactly."""
 
     codes: Codes
     values: Mapping[str, Floats]
@@ -75,34 +76,41 @@ def draw(source: Supply, rows: int, *, seed: int, chunk: int = 0, drawing: Drawi
     return _columns(source, components, pick, rng)
 
 
-def complete(source: Supply, codes: Codes, given: Mapping[str, Bools], *, seed: int) -> tuple[Drawn, Bools]:
-    """Rows of which some cells are given, the rest drawn given those; and which rows can exist at all.
+def complete(
+    source: Supply,
+    codes: Codes,
+    given: Mapping[str, Bools],
+    *,
+    seed: int,
+    max_cells: int = MAX_POSTERIOR_CELLS,
+) -> tuple[Drawn, Bools]:
+    """Rows of which some cells are given, with the rest drawn given those; and which rows can exist at all.
 
-    A row that cannot satisfy the rules with its given cells means nothing. No given column may be tied to others by
-    a sum in the rules.
+    The codes of a row that cannot satisfy the rules with its given cells have no meaning. No given column may be tied
+    to others by a sum in the rules.
     """
     rows = len(next(iter(codes.values())))
     rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, rows])))
     pick = picker("independent", rng)
-    found: Codes = {name: np.zeros(rows, dtype=np.int64) for name in source.dists}
-    settled: dict[str, Floats] = {}
+    completed: Codes = {name: np.zeros(rows, dtype=np.int64) for name in source.dists}
+    values: dict[str, Floats] = {}
     possible = np.zeros(rows, dtype=np.bool_)
     for some, fixed in _alike(source, codes, given):
         held = _given_rules(source, fixed)
-        for block in np.array_split(some, max(1, -(-len(some) * len(held) // MAX_CELLS))):
+        for block in np.array_split(some, max(1, -(-len(some) * len(held) // max_cells))):
             chance = _posterior(source, held, codes, given, block)
             able = chance.sum(1) > 0
             possible[block] = able
             block, chance = block[able], chance[able]
             components = pick(np.arange(len(block)), chance)
             drawn = _columns(source, components, pick, rng, fixed)
-            for name, values in drawn.codes.items():
-                found[name][block] = (
-                    np.where(given[name][block], codes[name][block], values) if name in given else values
+            for name, column in drawn.codes.items():
+                completed[name][block] = (
+                    np.where(given[name][block], codes[name][block], column) if name in given else column
                 )
             for name, numbers in drawn.values.items():
-                settled.setdefault(name, np.zeros(rows))[block] = numbers
-    return Drawn(found, settled), possible
+                values.setdefault(name, np.zeros(rows))[block] = numbers
+    return Drawn(completed, values), possible
 
 
 def _columns(
@@ -117,13 +125,15 @@ def _columns(
     values: dict[str, Floats] = {}
     if source.rules is not None:
         dists = _variables(_fixed(source, fixed or {}), source.groups)
-        for name, found in chances.draw(source.rules, dists, components, pick).items():
+        for name, bins in chances.draw(source.rules, dists, components, pick).items():
             if isinstance(name, Group):
-                settled = draw_values(source.groups[name][0], source.dists, components, found, pick, rng)
-                codes.update(settled[0])
-                values.update(settled[1])
+                member_codes, member_values = draw_values(
+                    source.groups[name][0], source.dists, components, bins, pick, rng
+                )
+                codes.update(member_codes)
+                values.update(member_values)
             elif isinstance(name, str):
-                codes[name] = found
+                codes[name] = bins
     for name, table in source.dists.items():
         if name not in codes:
             codes[name] = pick(components, table)
@@ -131,15 +141,15 @@ def _columns(
 
 
 def _held(rules: Diagram, dists: Mapping[Variable, Floats]) -> Floats:
-    """How likely the rules are in each component; what is too little to be divided again is nothing."""
+    """The probability of the rules in each component, (K,); 0 where it is too small to divide by."""
     held: Floats = chances.probability(rules, dists)
-    return np.where(held < LEAST, 0.0, held)
+    return np.where(held < MIN_PROBABILITY, 0.0, held)
 
 
 def _variables(dists: Mapping[str, Floats], groups: Mapping[Group, tuple[Atoms, Floats]]) -> dict[Variable, Floats]:
-    found: dict[Variable, Floats] = {group: table for group, (_, table) in groups.items()}
-    found.update(dists)
-    return found
+    tables: dict[Variable, Floats] = {group: table for group, (_, table) in groups.items()}
+    tables.update(dists)
+    return tables
 
 
 # --- rows with given cells
@@ -156,8 +166,8 @@ def _alike(source: Supply, codes: Codes, given: Mapping[str, Bools]) -> Iterator
         if isinstance(name, str) and name in given
     }
     marks = np.zeros((rows, len(asked)), dtype=np.int64)
-    for place, (name, classes) in enumerate(asked.items()):
-        marks[:, place] = np.where(given[name], classes[codes[name]], -1)
+    for i, (name, classes) in enumerate(asked.items()):
+        marks[:, i] = np.where(given[name], classes[codes[name]], -1)
     kinds, kind_of = np.unique(marks, axis=0, return_inverse=True)
     for number, kind in enumerate(kinds):
         fixed = {
@@ -169,7 +179,7 @@ def _alike(source: Supply, codes: Codes, given: Mapping[str, Bools]) -> Iterator
 
 
 def _fixed(source: Supply, fixed: Mapping[str, IntArray]) -> dict[str, Floats]:
-    """The tables with all mass of the fixed columns on bins like those given, spread evenly."""
+    """The tables with all probability of the fixed columns on the bins given, spread evenly."""
     dists = dict(source.dists)
     for name, bins in fixed.items():
         certain = np.zeros_like(dists[name])
@@ -179,14 +189,14 @@ def _fixed(source: Supply, fixed: Mapping[str, IntArray]) -> dict[str, Floats]:
 
 
 def _given_rules(source: Supply, fixed: Mapping[str, IntArray]) -> Floats:
-    """How likely the rules are in each component with the fixed columns as given, (K,)."""
+    """The probability of the rules in each component with the fixed columns as given, (K,)."""
     if source.rules is None:
         return np.ones(len(source.weights))
     return _held(source.rules, _variables(_fixed(source, fixed), source.groups))
 
 
 def _posterior(source: Supply, held: Floats, codes: Codes, given: Mapping[str, Bools], rows: IntArray) -> Floats:
-    """How likely each component is for each row, by its given cells and the rules, up to a factor a row: (rows, K)."""
+    """The probability of each component given a row's cells and the rules, up to a factor per row: (rows, K)."""
     total = np.tile(_log(source.prior) + _log(held), (len(rows), 1))
     for name, is_given in given.items():
         here = is_given[rows]
@@ -198,5 +208,5 @@ def _posterior(source: Supply, held: Floats, codes: Codes, given: Mapping[str, B
 
 def _log(p: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        found: Floats = np.log(p)
-    return found
+        logs: Floats = np.log(p)
+    return logs

@@ -1,8 +1,13 @@
-"""Goals met by training: the distance to the counts, plus what every goal wants.
+"""Goals met by training: the distance to the counts plus a weight times the violation of every goal.
 
-For what has no closed form, and for comparison with the paper. Weights are automatic (`model/controller.py`) unless a
-command states one, which is then the paper's. The best mixture that meets all goals is kept; if none did, the one
-nearest to that. All of several goals is the sum of their violations, any of them is the product.
+This is the fine-tuning objective of CuTS (Vero et al., ICML 2024, sec. 4.1, eq. 1),
+
+    loss = distance to the counts + sum_i lambda_i * violation_i,
+
+used for what has no closed form, and for comparison with the paper. Weights are automatic (`model/controller.py`)
+unless a command states its `lambda`. As in DL2 (Fischer et al., ICML 2019), which the paper uses, the violation of
+several goals together is the sum of theirs, and that of alternatives is the product. The best mixture that meets all
+goals is kept; if none did, the one nearest to that.
 """
 
 from __future__ import annotations
@@ -22,39 +27,49 @@ from torch import Tensor
 from cuts.count.marginals import Marginals
 from cuts.data.table import Floats, IntArray
 from cuts.lang.targets import AllTargets, AnyTarget, Target, Targets
+from cuts.model.backbones.table import TableBackbone, table_of
 from cuts.model.cells import Statistics
-from cuts.model.controller import Controller
+from cuts.model.controller import CONTROLLER_SETTINGS, Controller, ControllerSettings
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import train
 from cuts.model.mixture import Mixture, gram
 from cuts.model.objective import Objective
 from cuts.model.shape import Refit
-from cuts.model.table import TableBackbone, table_of
 
-STEPS, RATE = 300, 0.05
-MEASURE_EVERY = 10  # steps between two looks at the gradients' sizes
-WELL_INSIDE = 0.5  # of the way from the aim to the bounds
-PRECISION = 10**9  # rows a model's own marginals are counted as
+OWN_ROWS = 10**9  # rows that a model's own marginals are rounded to counts of
+
+
+@dataclass(frozen=True, slots=True)
+class FinetuneSettings:
+    """How long and how fast to train towards goals."""
+
+    max_steps: int = 300
+    learning_rate: float = 0.05
+    measure_every_steps: int = 10  # how often the lengths of the gradients are measured and the mixture is judged
+    controller: ControllerSettings = CONTROLLER_SETTINGS
+
+
+FINETUNE_SETTINGS = FinetuneSettings()
+FREE_SHARE = 0.5  # of the way from the aim to the bounds, within which a number does not pull
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """How far a mixture is from what a command wants: in tolerances, and as the paper counts it where a weight is
-    stated."""
+    """How far a mixture is from what one command asks for."""
 
-    violation: Callable[[Mixture], Tensor]
-    paper: Callable[[Mixture], Tensor]
-    weight: float | None = None
+    violation: Callable[[Mixture], Tensor]  # in tolerances
+    paper: Callable[[Mixture], Tensor]  # in the statistic's own unit, as the paper counts it; used with a weight
+    weight: float | None = None  # the paper's lambda, if the command states one
 
 
-def want_term(want: Targets, stats: Statistics, weight: float | None = None) -> Term:
-    """The term of numbers that are wanted."""
-    return Term(lambda mix: _violation(want, mix, stats), lambda mix: _paper_violation(want, mix, stats), weight)
+def want_term(targets: Targets, stats: Statistics, weight: float | None = None) -> Term:
+    """The term of numbers with targets."""
+    return Term(lambda mix: _violation(targets, mix, stats), lambda mix: _paper_violation(targets, mix, stats), weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finetuned:
-    """A mixture after training towards goals, and how far from each it ended, in tolerances."""
+    """A mixture after training towards goals, and its violation of each, in tolerances."""
 
     mixture: Mixture
     error: float
@@ -62,22 +77,25 @@ class Finetuned:
     cpu_seconds: float
 
 
-def finetune(mix: Mixture, terms: Sequence[Term], again: Refit, *, steps: int = STEPS, rate: float = RATE) -> Finetuned:
-    """The mixture trained towards what the terms want, from where it is; what it rules out stays ruled out."""
-    began = process_time()
-    config = again.config
+def finetune(
+    mix: Mixture, terms: Sequence[Term], refit: Refit, *, settings: FinetuneSettings = FINETUNE_SETTINGS
+) -> Finetuned:
+    """The mixture trained towards the goals of the terms, from where it is; what it rules out stays ruled out."""
+    start_time = process_time()
+    config = refit.config
     device = find_device(config.device)
-    with use_threads(find_threads(config.threads, mix.components * sum(again.marginals.sizes.values()) ** 2)):
+    with use_threads(find_threads(config.threads, mix.components * sum(refit.marginals.sizes.values()) ** 2)):
         backbone = table_of(mix, device)
-        objective = Objective(again.marginals, again.label, slices=config.slices, seed=again.seed, device=device)
-        pursuit = _Pursuit(terms, objective, backbone, again.marginals)
-        train(backbone, pursuit.loss, min(config.steps, steps), rate, seen=again.seen)
-        pursuit.look(backbone.mixture())
-        return Finetuned(pursuit.best, pursuit.best_error, pursuit.best_off, process_time() - began)
+        objective = Objective(refit.marginals, refit.label, slices=config.slices, seed=refit.seed, device=device)
+        pursuit = _Pursuit(terms, objective, backbone, refit.marginals, settings)
+        steps = min(config.steps, settings.max_steps)
+        train(backbone, pursuit.loss, steps, settings.learning_rate, seen=refit.seen)
+        pursuit.judge(backbone.mixture())
+        return Finetuned(pursuit.best, pursuit.best_error, pursuit.best_off, process_time() - start_time)
 
 
 def own_marginals(mix: Mixture, counts: Marginals, label: str | None) -> Marginals:
-    """The marginals of a mixture itself in place of counted ones: with the label all triples, else all pairs."""
+    """The marginals of the mixture itself: all triples that contain the label, or all pairs without a label."""
     others = [name for name in mix.columns if name != label or len(mix.columns) <= 2]
     sizes = [mix[name].shape[1] for name in others]
     starts = np.cumsum([0, *sizes])
@@ -87,7 +105,7 @@ def own_marginals(mix: Mixture, counts: Marginals, label: str | None) -> Margina
     tables = {}
     for i, a in enumerate(others):
         for j in range(i + 1, len(others)):
-            block = [each[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] for each in grams]
+            block = [table[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] for table in grams]
             names = (a, others[j]) if len(slices) == 1 else (a, others[j], label or "")
             table = block[0] if len(slices) == 1 else np.stack(block, -1)
             order = tuple(name for name in mix.columns if name in names)
@@ -95,13 +113,13 @@ def own_marginals(mix: Mixture, counts: Marginals, label: str | None) -> Margina
     if not tables:
         (name,) = others
         tables[(name,)] = _counted((mix.w @ mix[name]).numpy())
-    return Marginals(counts.sizes, tables, PRECISION, counts.codec)
+    return Marginals(counts.sizes, tables, OWN_ROWS, counts.codec)
 
 
 def _counted(share: Floats) -> IntArray:
     """Shares as counts of so many rows that rounding does not matter."""
-    counts: IntArray = np.rint(share / share.sum() * PRECISION).astype(np.int64)
-    counts.flat[counts.argmax()] += PRECISION - counts.sum()
+    counts: IntArray = np.rint(share / share.sum() * OWN_ROWS).astype(np.int64)
+    counts.flat[counts.argmax()] += OWN_ROWS - counts.sum()
     return counts
 
 
@@ -114,12 +132,13 @@ class _Pursuit:
         objective: Objective,
         backbone: TableBackbone,
         marginals: Marginals,
+        settings: FinetuneSettings,
     ) -> None:
-        self._terms, self._objective, self._backbone = terms, objective, backbone
-        self._controller = Controller(len(terms))
+        self._terms, self._objective, self._backbone, self._settings = terms, objective, backbone, settings
+        self._controller = Controller(len(terms), settings.controller)
         # The paper divides the distance of every table by its cells and takes the mean: small tables decide.
         self._cells = 1.0 / float(np.mean([1.0 / table.size for table in marginals.tables.values()]))
-        self._sizes = [1.0] * (len(terms) + 1)  # of the gradients: the fit's, and each term's
+        self._lengths = [1.0] * (len(terms) + 1)  # of the gradients: that of the fit, then one per term
         self._steps = 0
         self.best: Mixture = backbone.settle()
         self.best_off: tuple[float, ...] = (inf,) * len(terms)
@@ -130,57 +149,58 @@ class _Pursuit:
         """The loss of a mixture, and its distance to the counts."""
         base, error = self._objective.loss(mix)
         off = [term.violation(mix) for term in self._terms]
-        if self._steps % MEASURE_EVERY == 0:
-            self._sizes = [_size(each, self._backbone) for each in (base, *off)]
+        if self._steps % self._settings.measure_every_steps == 0:
+            self._lengths = [_gradient_length(value, self._backbone) for value in (base, *off)]
             self._keep(mix, off, float(base.detach()), float(error))
         self._steps += 1
-        weights = self._controller.weigh([float(each.detach()) for each in off])
+        weights = self._controller.weigh([float(violation.detach()) for violation in off])
         total = base
-        for term, violation, weight, size in zip(self._terms, off, weights, self._sizes[1:], strict=True):
+        for term, violation, weight, length in zip(self._terms, off, weights, self._lengths[1:], strict=True):
             if term.weight is not None:
                 total = total + term.weight * self._cells * term.paper(mix).float()
-            elif size > 0 and weight > 0:
-                total = total + weight * self._sizes[0] / size * violation.float()
+            elif length > 0 and weight > 0:
+                total = total + weight * self._lengths[0] / length * violation.float()
         return total, error
 
-    def look(self, mix: Mixture) -> None:
-        """Look at the last mixture as well."""
+    def judge(self, mix: Mixture) -> None:
+        """Keep a mixture if it is the best so far."""
         base, error = self._objective.loss(mix)
         self._keep(mix, [term.violation(mix) for term in self._terms], float(base.detach()), float(error))
 
     def _keep(self, mix: Mixture, off: Sequence[Tensor], loss: float, error: float) -> None:
         """Keep a mixture that is better than the best so far: goals first, then the fit."""
-        found = tuple(float(each.detach()) for each in off)
+        violations = tuple(float(violation.detach()) for violation in off)
         if self._terms and all(term.weight is not None for term in self._terms):
-            better = True  # a stated weight says what the best is: where it leads
+            better = True  # with stated weights the best mixture is where training leads
         else:
-            now, best = sum(found), sum(self.best_off)
+            now, best = sum(violations), sum(self.best_off)
             better = now < best if now > 0 or best > 0 else loss < self._best_loss
         if better:
-            self.best, self.best_off, self._best_loss, self.best_error = self._backbone.settle(), found, loss, error
+            self.best, self.best_off = self._backbone.settle(), violations
+            self._best_loss, self.best_error = loss, error
 
 
-def _violation(want: Targets, mix: Mixture, stats: Statistics) -> Tensor:
-    """How far a mixture is from what is wanted, in tolerances; undefined numbers have no direction to go."""
-    match want:
+def _violation(targets: Targets, mix: Mixture, stats: Statistics) -> Tensor:
+    """How far a mixture is from its targets, in tolerances; 1, without a gradient, where a number is undefined."""
+    match targets:
         case Target():
-            value = stats.value(want.value, mix)
+            value = stats.value(targets.value, mix)
             if not bool(torch.isfinite(value)):
                 return torch.tensor(1.0, dtype=torch.float64)
-            low, high = want.aim
-            room = WELL_INSIDE * (high - want.low if low == high else 0.0)
-            return (torch.relu(low - room - value) + torch.relu(value - high - room)) / want.unit
+            low, high = targets.aim
+            room = FREE_SHARE * (high - targets.low if low == high else 0.0)
+            return (torch.relu(low - room - value) + torch.relu(value - high - room)) / targets.unit
         case AllTargets(parts):
             return sum((_violation(part, mix, stats) for part in parts), torch.zeros((), dtype=torch.float64))
         case AnyTarget(parts):
             return reduce(mul, (_violation(part, mix, stats) for part in parts))
         case _:
-            assert_never(want)
+            assert_never(targets)
 
 
-def _paper_violation(want: Targets, mix: Mixture, stats: Statistics) -> Tensor:
-    """The same in the statistics' own units: the square of what an equality is off, else by how much it is."""
-    match want:
+def _paper_violation(targets: Targets, mix: Mixture, stats: Statistics) -> Tensor:
+    """The same in the statistics' own units: the squared difference of an equality, the excess of an inequality."""
+    match targets:
         case Target(quantity, low, high):
             value = stats.value(quantity, mix)
             if low > -inf and high < inf:
@@ -191,13 +211,13 @@ def _paper_violation(want: Targets, mix: Mixture, stats: Statistics) -> Tensor:
         case AnyTarget(parts):
             return reduce(mul, (_paper_violation(part, mix, stats) for part in parts))
         case _:
-            assert_never(want)
+            assert_never(targets)
 
 
-def _size(value: Tensor, backbone: TableBackbone) -> float:
-    """The length of a gradient."""
+def _gradient_length(value: Tensor, backbone: TableBackbone) -> float:
+    """The Euclidean length of the gradient of a value with respect to the parameters."""
     if not value.requires_grad:
         return 0.0
-    found = torch.autograd.grad(value, backbone.parameters(), retain_graph=True, allow_unused=True)
-    squares = [float((each.double() ** 2).sum()) for each in found if each is not None]
+    gradients = torch.autograd.grad(value, backbone.parameters(), retain_graph=True, allow_unused=True)
+    squares = [float((gradient.double() ** 2).sum()) for gradient in gradients if gradient is not None]
     return sqrt(sum(squares))

@@ -1,7 +1,8 @@
-"""Fitting a mixture to counts.
+"""Fitting a mixture to counts by gradient descent.
 
-Adam with a warm-up; the rate stays until the error no longer falls, then goes down to zero along a cosine. The rows are
-not needed: everything is read off the marginals, whether exact or noisy.
+The optimiser is Adam (Kingma & Ba, ICLR 2015). Its learning rate rises linearly during a warm-up, stays constant until
+the error no longer falls, and then decays to zero along half a cosine (the annealing of Loshchilov & Hutter, ICLR 2017,
+without restarts). Only marginals are read, never rows.
 """
 
 from __future__ import annotations
@@ -24,10 +25,18 @@ from cuts.progress import FitStep
 
 Loss: TypeAlias = Callable[[Mixture], tuple[torch.Tensor, torch.Tensor]]
 
-WARM_UP = 20
-LOOK_EVERY = 25  # steps between two looks at the error
-PATIENCE = 300  # steps without a new lowest error, after which the rate goes down
-TAIL = 0.5  # of all steps, in which the rate goes down
+
+@dataclass(frozen=True, slots=True)
+class FitSettings:
+    """How the learning rate changes and when a fit stops."""
+
+    warm_up_steps: int = 20
+    report_every_steps: int = 25  # how often the error is recorded and reported
+    patience_steps: int = 300  # without a new lowest error, after which the rate decays
+    decay_share: float = 0.5  # of all steps, the last ones, in which the rate decays
+
+
+FIT_SETTINGS = FitSettings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +44,7 @@ class Fitted:
     """A mixture, and how the fit went."""
 
     mixture: Mixture
-    error: float  # mean total variation of the tables fitted to
+    error: float  # mean total variation distance of the tables fitted to, in [0, 1]
     steps: int
     cpu_seconds: float
 
@@ -48,9 +57,10 @@ def fit(
     seed: int,
     smoothing: float = 0.0,
     seen: Callable[[FitStep], None] | None = None,
+    settings: FitSettings = FIT_SETTINGS,
 ) -> Fitted:
-    """The mixture nearest to the counts; `seen` is told the progress now and then."""
-    began = process_time()
+    """The mixture nearest to the counts; `seen` is called with the progress every few steps."""
+    start_time = process_time()
     device = find_device(config.device)
     K = components(marginals.rows, config)
     with use_threads(find_threads(config.threads, K * sum(marginals.sizes.values()) ** 2)):
@@ -58,8 +68,8 @@ def fit(
         backbone = make_backbone(start)
         objective = Objective(marginals, label, slices=config.slices, seed=seed, device=device)
         rate = config.learning_rate or backbone.learning_rate
-        error, steps = train(backbone, objective.loss, config.steps, rate, seen=seen)
-        return Fitted(backbone.settle(), error, steps, process_time() - began)
+        error, steps = train(backbone, objective.loss, config.steps, rate, seen=seen, settings=settings)
+        return Fitted(backbone.settle(), error, steps, process_time() - start_time)
 
 
 def train(
@@ -69,28 +79,29 @@ def train(
     rate: float,
     *,
     seen: Callable[[FitStep], None] | None = None,
+    settings: FitSettings = FIT_SETTINGS,
 ) -> tuple[float, int]:
-    """Lower a loss by changing the parameters of a backbone; the error at the end and the steps taken.
+    """The final error and the number of steps taken, after minimising a loss over the parameters of a backbone.
 
-    The loss also tells the error, which decides when to stop.
+    `loss` returns the loss and the error of a mixture; the error decides when to stop.
     """
     optimiser = torch.optim.Adam(backbone.parameters(), lr=rate)
-    schedule = Schedule(steps)
+    schedule = Schedule(steps, settings)
     error = 1.0
-    while schedule.goes_on:
+    while schedule.has_steps_left:
         optimiser.param_groups[0]["lr"] = rate * schedule.factor
         value, tv = loss(backbone.mixture())
         optimiser.zero_grad()
         value.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         error = schedule.advance(tv)
-        if seen is not None and schedule.looks:
+        if seen is not None and schedule.is_reported:
             seen(FitStep(schedule.step, schedule.steps, error))
     return error, schedule.step
 
 
 def components(rows: int, config: Config) -> int:
-    """How many components a table of that many rows gets: 6 sqrt(rows), from 100 to 1,000.
+    """Number of components for a table of that many rows: 6 sqrt(rows), at least 100 and at most 1,000.
 
     >>> components(800, Config()), components(30_162, Config()), components(800, Config(components=7))
     (169, 1000, 7)
@@ -99,42 +110,48 @@ def components(rows: int, config: Config) -> int:
 
 
 class Schedule:
-    """The learning rate's factor step by step, and when to stop."""
+    """The factor on the learning rate at every step, and when to stop."""
 
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, settings: FitSettings = FIT_SETTINGS) -> None:
         self.step = 0
         self.steps = steps
-        self._tail = max(1, int(TAIL * steps))  # steps left when the rate begins to fall
+        self._settings = settings
+        self._decay_steps = max(1, int(settings.decay_share * steps))
         self._mean = torch.zeros(())
-        self._seen: list[float] = []
+        self._errors: list[float] = []  # one per report
 
     @property
-    def goes_on(self) -> bool:
+    def has_steps_left(self) -> bool:
         """Whether there are steps left."""
         return self.step < self.steps
 
     @property
-    def looks(self) -> bool:
-        """Whether this step is one to report."""
-        return self.step % LOOK_EVERY == 0 or self.step == self.steps
+    def is_reported(self) -> bool:
+        """Whether the error of this step is recorded and reported."""
+        return self.step % self._settings.report_every_steps == 0 or self.step == self.steps
 
     @property
     def factor(self) -> float:
-        """What the rate is multiplied with."""
-        warm = min(1.0, (self.step + 1) / WARM_UP)
-        left = (self.steps - self.step) / self._tail
+        """The factor on the rate: `min(1, t / warm-up) * (1 - cos(pi * left)) / 2`, with `left` from 1 down to 0."""
+        warm = min(1.0, (self.step + 1) / self._settings.warm_up_steps)
+        left = (self.steps - self.step) / self._decay_steps
         return warm if left >= 1.0 else warm * 0.5 * (1.0 - cos(pi * left))
 
     def advance(self, error: torch.Tensor) -> float:
-        """Count a step with its error; the error averaged over the last steps."""
+        """The running mean of the error as last recorded, after counting one more step."""
         self._mean = error if self.step == 0 else 0.9 * self._mean + 0.1 * error
         self.step += 1
-        if not self.looks:
-            return self._seen[-1] if self._seen else 1.0
-        self._seen.append(float(self._mean))
-        back = PATIENCE // LOOK_EVERY
-        falling = self.steps - self.step <= self._tail
-        if not falling and len(self._seen) > back and min(self._seen[-back:]) >= min(self._seen[:-back]):
-            self._tail = max(1, min(int(self.step * TAIL / (1.0 - TAIL)), self.steps - self.step))
-            self.steps = self.step + self._tail  # as if so many had been planned
-        return self._seen[-1]
+        if not self.is_reported:
+            return self._errors[-1] if self._errors else 1.0
+        self._errors.append(float(self._mean))
+        is_decaying = self.steps - self.step <= self._decay_steps
+        if not is_decaying and self._has_stalled():
+            share = self._settings.decay_share
+            self._decay_steps = max(1, min(int(self.step * share / (1.0 - share)), self.steps - self.step))
+            self.steps = self.step + self._decay_steps  # as if that many had been planned
+        return self._errors[-1]
+
+    def _has_stalled(self) -> bool:
+        """Whether the error has had no new minimum for `patience_steps`."""
+        reports = self._settings.patience_steps // self._settings.report_every_steps
+        return len(self._errors) > reports and min(self._errors[-reports:]) >= min(self._errors[:-reports])

@@ -1,7 +1,7 @@
 """The model as a value: a mixture of product distributions, and its algebra.
 
-`p(x) = sum_k w_k prod_i P_i[k, x_i]`. Everything here is exact and, on tensors that ask for it, differentiable. Rows
-are a mixture too: one component a row, each certain of its bins (`hard`).
+`p(x) = sum_k w_k prod_i P_i[k, x_i]`. Everything here is exact and, on tensors that require gradients, differentiable.
+A table of rows is a mixture too: one component per row, certain of its bins.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from cuts.data.codec import Codes
 from cuts.data.refine import Split
 from cuts.logic import chances
 from cuts.logic.core import Variable
@@ -29,7 +28,7 @@ class Mixture:
 
     def __post_init__(self) -> None:
         if len(self.columns) != len(self.P) or any(len(p) != len(self.w) for p in self.P):
-            raise ValueError("a mixture needs one table a column and one row a component")
+            raise ValueError("a mixture needs one table per column and one row per component")
 
     def __getitem__(self, name: str) -> Tensor:
         return self.P[self.columns.index(name)]
@@ -38,14 +37,6 @@ class Mixture:
     def components(self) -> int:
         """Number of components."""
         return len(self.w)
-
-
-def hard(codes: Codes, sizes: Mapping[str, int]) -> Mixture:
-    """Rows as a mixture: each row is a component of equal weight, certain of its bins."""
-    names = tuple(sizes)
-    rows = len(codes[names[0]])
-    P = tuple(torch.nn.functional.one_hot(torch.as_tensor(codes[name]), sizes[name]).double() for name in names)
-    return Mixture(names, torch.full((rows,), 1.0 / rows, dtype=torch.float64), P)
 
 
 def marginal(mix: Mixture, clique: Sequence[str]) -> Tensor:
@@ -60,7 +51,10 @@ def marginal(mix: Mixture, clique: Sequence[str]) -> Tensor:
 
 
 class _Gram(torch.autograd.Function):
-    """`X^T diag(d) X`. Its gradient uses that the matrix is symmetric: one product instead of two."""
+    """`X^T diag(d) X`. The gradient uses that the matrix is symmetric: one product instead of two.
+
+    For a gradient `G`: `dX = diag(d) X (G + G^T)`, `dd_k = X_k G X_k^T`.
+    """
 
     @staticmethod
     def forward(ctx, X, d):  # type: ignore[no-untyped-def]
@@ -78,25 +72,10 @@ def gram(X: Tensor, d: Tensor) -> Tensor:
     """All pairs of bins at once: `sum_k d_k X[k] (x) X[k]`, for the tables of some columns side by side.
 
     With `d = w` the blocks are the two-way marginals, with `d = w * P_y[:, l]` the slices at `y = l` of the three-way
-    ones; blocks of a column with itself mean nothing.
+    ones; blocks of a column with itself have no meaning.
     """
-    found: Tensor = _Gram.apply(X, d)  # type: ignore[no-untyped-call]
-    return found
-
-
-def log_likelihood(mix: Mixture, codes: Codes) -> Tensor:
-    """Log probability of each row, (rows,)."""
-    total = mix.w.log()[None, :]
-    for name in mix.columns:
-        table = mix[name].clamp_min(torch.finfo(mix.w.dtype).tiny).log()  # (K, bins)
-        total = total + table.T[torch.as_tensor(codes[name])]
-    return torch.logsumexp(total, 1)
-
-
-def moments(mix: Mixture, name: str, mean: Tensor, square: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and mean square of a column's values, from those of its bins."""
-    share = mix.w @ mix[name]
-    return (share * mean).sum(), (share * square).sum()
+    product: Tensor = _Gram.apply(X, d)  # type: ignore[no-untyped-call]
+    return product
 
 
 def split(mix: Mixture, splits: Mapping[str, Split]) -> Mixture:
@@ -120,14 +99,3 @@ def probability(mix: Mixture, diagram: Diagram) -> Tensor:
     """Probability that a row of the model satisfies the rules."""
     held: Tensor = (mix.w * chances.probability(diagram, distributions(mix))).sum()
     return held
-
-
-def condition(mix: Mixture, diagram: Diagram) -> Mixture:
-    """The model's best mixture given the rules: components weighed by how likely the rules are in them.
-
-    Inside a component the columns of a rule are no longer independent; each is replaced by its distribution given the
-    rules. Rows that satisfy the rules exactly are drawn through the diagram (`model/draw.py`).
-    """
-    held = mix.w * chances.probability(diagram, distributions(mix))
-    given = chances.condition(diagram, distributions(mix))
-    return Mixture(mix.columns, held / held.sum(), tuple(given[name] for name in mix.columns))

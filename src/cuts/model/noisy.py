@@ -24,7 +24,7 @@ from cuts.data.refine import Split
 from cuts.data.table import Floats
 from cuts.model.backbone import Backbone, Start, make_backbone
 from cuts.model.device import find_device, find_threads, use_threads
-from cuts.model.fit import LOOK_EVERY, Fitted
+from cuts.model.fit import FIT_SETTINGS, Fitted
 from cuts.model.mixture import Mixture, marginal, split
 from cuts.privacy.query import Owners, Query
 from cuts.privacy.transcript import Measurement, Transcript, count_estimate
@@ -208,7 +208,7 @@ def descend(
         optimiser.zero_grad()
         value.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        if seen is not None and (step % LOOK_EVERY == 0 or step == steps):
+        if seen is not None and (step % FIT_SETTINGS.report_every_steps == 0 or step == steps):
             seen(FitStep(step, steps, float(error)))
     return float(error)
 

@@ -1,9 +1,14 @@
-"""How far a mixture is from the counts: the loss of a fit.
+"""The distance between a mixture and the counts: the loss of a fit.
 
-Tables are compared in slices. Fixing one column at one value, all two-way tables of the other columns are one Gram
-matrix of the model; so are all pairs, with nothing fixed. A step looks at the slices of the label, which together are
-all three-way tables with it, by squared Hellinger distance, and at a few random slices of other columns by total
-variation. Wide tables are looked at some columns at a time.
+CuTS (Vero et al., ICML 2024, sec. 4.1) compares the three-way marginals that contain the label by total variation.
+Here tables are compared in slices. With one column fixed at one value, the two-way tables of all other columns are one
+Gram matrix of the model; so are all pairs, with no column fixed. A step compares the slices of the label, which
+together are the three-way tables with it, by squared Hellinger distance
+
+    H^2(p, q) = 1/2 sum_c (sqrt(p_c) - sqrt(q_c))^2,
+
+and a few random slices of other columns by total variation `TV(p, q) = 1/2 sum_c |p_c - q_c|`. Random values are chosen
+with probabilities that the weights undo, so the loss is unbiased. Of a wide table a step compares some columns only.
 """
 
 from __future__ import annotations
@@ -19,15 +24,23 @@ from torch import Tensor
 from cuts.count.marginals import Clique, Marginals
 from cuts.model.mixture import Mixture, gram
 
-SMOOTH = 1e-6  # added to a cell before its root is taken
-MAX_BINS = 640  # of the columns looked at in one step
-MAX_LABEL_SLICES = 4  # in one step; of a label with more values some are chosen at random
-SLICE_WEIGHT = 0.1  # of a random slice beside the label's
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveSettings:
+    """What one step of a fit compares."""
+
+    root_offset: float = 1e-6  # added to a share before its root is taken, so that the gradient is finite
+    max_bins: int = 640  # of the columns compared in one step, together
+    max_label_slices: int = 4  # in one step; of a label with more values some are chosen at random
+    slice_weight: float = 0.1  # of the random slices, relative to those of the label
+
+
+OBJECTIVE_SETTINGS = ObjectiveSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The columns looked at in a step, and where the bins of each lie in the Gram matrix."""
+    """The columns compared in a step, and where the bins of each lie in the Gram matrix."""
 
     columns: tuple[str, ...]
     starts: tuple[int, ...]
@@ -36,17 +49,27 @@ class View:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TargetTable:
-    """What a Gram matrix should be, and how much each of its cells counts: blocks above the diagonal only."""
+    """The Gram matrix of the counts, and the weight of each of its cells: blocks above the diagonal only."""
 
     share: Tensor  # (size, size)
-    counted: Tensor  # (size, size), 0 where nothing is known
+    counted: Tensor  # (size, size), 1 where the pair was counted, else 0
     blocks: int
 
 
 class Objective:
-    """The loss of a mixture against counts; every call looks at fresh random slices."""
+    """The loss of a mixture against counts; every call chooses new random slices."""
 
-    def __init__(self, marginals: Marginals, label: str | None, *, slices: int, seed: int, device: str) -> None:
+    def __init__(
+        self,
+        marginals: Marginals,
+        label: str | None,
+        *,
+        slices: int,
+        seed: int,
+        device: str,
+        settings: ObjectiveSettings = OBJECTIVE_SETTINGS,
+    ) -> None:
+        self._settings = settings
         self._rows = max(marginals.rows, 1)
         self._sizes = dict(marginals.sizes)
         label = label if len(self._sizes) > 2 else None  # two columns are a pair, whichever is the label
@@ -58,12 +81,13 @@ class Objective:
         self._tables: dict[Clique, Tensor] = {}
         self._others = tuple(name for name in self._sizes if name != label)
         self._one_way = {name: marginals.table((name,)) / self._rows for name in self._sizes}
-        self._whole = self._view(self._others) if sum(self._sizes[n] for n in self._others) <= MAX_BINS else None
+        bins = sum(self._sizes[name] for name in self._others)
+        self._whole = self._view(self._others) if bins <= settings.max_bins else None
         # Of a wide table not all triples with the label are counted, but the pairs are.
         self._pairs_too = label is not None and not all(
             marginals.covers((a, b, label)) for a, b in combinations(self._others, 2)
         )
-        self._kept: dict[tuple[str, int] | None, TargetTable] = {}
+        self._target_cache: dict[tuple[str, int] | None, TargetTable] = {}
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss of a mixture, and the mean total variation over the label's tables, or over the pairs."""
@@ -72,9 +96,9 @@ class Objective:
         loss, error = self._base(mix, X, view)
         for name, value, chance in self._random_slices(view):
             target = self._target(view, (name, value), keep=False)
-            found = gram(X, mix.w * mix[name][:, value])
-            scale = SLICE_WEIGHT / (len(view.columns) * chance * self._slices)
-            loss = loss + scale * _variation(found, target)
+            share = gram(X, mix.w * mix[name][:, value])
+            scale = self._settings.slice_weight / (len(view.columns) * chance * self._slices)
+            loss = loss + scale * _variation(share, target)
         return loss, error.detach()
 
     def _base(self, mix: Mixture, X: Tensor, view: View) -> tuple[Tensor, Tensor]:
@@ -84,53 +108,61 @@ class Objective:
             return self._alone(mix, view.columns[0])
         if self._label is None:
             target = self._target(view, None, keep=keep)
-            found = gram(X, mix.w)
-            return _hellinger(found, target), _variation(found, target)
+            share = gram(X, mix.w)
+            return self._hellinger(share, target), _variation(share, target)
         label = mix[self._label]
         loss = error = X.new_zeros(())
         if self._pairs_too:
-            loss = _hellinger(gram(X, mix.w), self._target(view, None, keep=keep))
+            loss = self._hellinger(gram(X, mix.w), self._target(view, None, keep=keep))
         for value, scale in self._label_slices():
             target = self._target(view, (self._label, value), keep=keep)
-            found = gram(X, mix.w * label[:, value])
-            loss = loss + scale * _hellinger(found, target)
-            error = error + scale * _variation(found.detach(), target)
+            share = gram(X, mix.w * label[:, value])
+            loss = loss + scale * self._hellinger(share, target)
+            error = error + scale * _variation(share.detach(), target)
         return loss, error
 
     def _alone(self, mix: Mixture, name: str) -> tuple[Tensor, Tensor]:
-        """The same of one column's own distribution."""
-        found = mix.w @ mix[name]
-        share = torch.as_tensor(self._one_way[name], dtype=found.dtype, device=found.device)
-        apart = ((found + SMOOTH).sqrt() - (share + SMOOTH).sqrt()) ** 2
-        return 0.5 * apart.sum(), 0.5 * (found.detach() - share).abs().sum()
+        """The same for a table of one column: the distances of its distribution."""
+        share = mix.w @ mix[name]
+        target = torch.as_tensor(self._one_way[name], dtype=share.dtype, device=share.device)
+        offset = self._settings.root_offset
+        squares = ((share + offset).sqrt() - (target + offset).sqrt()) ** 2
+        return 0.5 * squares.sum(), 0.5 * (share.detach() - target).abs().sum()
+
+    def _hellinger(self, share: Tensor, target: TargetTable) -> Tensor:
+        """Squared Hellinger distance, the mean over the counted pairs of columns."""
+        offset = self._settings.root_offset
+        squares = ((share + offset).sqrt() - (target.share + offset).sqrt()) ** 2
+        return 0.5 * (squares * target.counted).sum() / target.blocks
 
     def _label_slices(self) -> list[tuple[int, float]]:
-        """The values of the label to look at and their weights: all, or a few at random, frequent ones more often."""
+        """The values of the label to compare, and their weights: all, or a few at random, frequent ones more often."""
         assert self._label is not None
         share = self._one_way[self._label]
-        if len(share) <= MAX_LABEL_SLICES:
+        count = self._settings.max_label_slices
+        if len(share) <= count:
             return [(value, 1.0) for value in range(len(share))]
         chance = np.sqrt(share) / np.sqrt(share).sum()
-        drawn = self._random.choice(len(share), MAX_LABEL_SLICES, p=chance)
-        return [(int(value), 1.0 / (MAX_LABEL_SLICES * chance[value])) for value in drawn]
+        drawn = self._random.choice(len(share), count, p=chance)
+        return [(int(value), 1.0 / (count * chance[value])) for value in drawn]
 
     def _random_slices(self, view: View) -> list[tuple[str, int, float]]:
-        """A few (column, value), the frequent values more often, and the chance of each."""
+        """A few (column, value, probability of being chosen); frequent values are chosen more often."""
         if not self._slices or len(view.columns) < 3:
             return []
         weights = np.sqrt(np.concatenate([self._one_way[name] for name in view.columns]))
         chance = weights / weights.sum()
-        found = []
-        for place in self._random.choice(len(chance), self._slices, p=chance).tolist():
-            column = int(np.searchsorted(view.starts, place, side="right")) - 1
-            found.append((view.columns[column], place - view.starts[column], float(chance[place])))
-        return found
+        slices = []
+        for index in self._random.choice(len(chance), self._slices, p=chance).tolist():
+            column = int(np.searchsorted(view.starts, index, side="right")) - 1
+            slices.append((view.columns[column], index - view.starts[column], float(chance[index])))
+        return slices
 
     def _random_view(self) -> View:
         chosen: list[str] = []
-        left = MAX_BINS
-        for place in self._random.permutation(len(self._others)).tolist():
-            name = self._others[place]
+        left = self._settings.max_bins
+        for index in self._random.permutation(len(self._others)).tolist():
+            name = self._others[index]
             if self._sizes[name] <= left or not chosen:
                 chosen.append(name)
                 left -= self._sizes[name]
@@ -141,9 +173,9 @@ class Objective:
         return View(tuple(columns), tuple(ends[:-1]), ends[-1])
 
     def _target(self, view: View, fixed: tuple[str, int] | None, *, keep: bool) -> TargetTable:
-        """The Gram matrix the counts ask for, with one column fixed at a value or none."""
-        if keep and fixed in self._kept:
-            return self._kept[fixed]
+        """The Gram matrix of the counts, with one column fixed at a value or none."""
+        if keep and fixed in self._target_cache:
+            return self._target_cache[fixed]
         share = torch.zeros(view.size, view.size)
         counted = torch.zeros(view.size, view.size)
         blocks = 0
@@ -156,13 +188,13 @@ class Objective:
                     share[rows, cells] = table
                     counted[rows, cells] = 1.0
                     blocks += 1
-        made = TargetTable(share.to(self._device), counted.to(self._device), max(blocks, 1))
+        target = TargetTable(share.to(self._device), counted.to(self._device), max(blocks, 1))
         if keep:
-            self._kept[fixed] = made
-        return made
+            self._target_cache[fixed] = target
+        return target
 
     def _table(self, a: str, b: str, fixed: tuple[str, int] | None) -> Tensor | None:
-        """The shares of two columns, with a third fixed; nothing where they were not counted together."""
+        """The shares of two columns, with a third fixed; None where they were not counted together."""
         if fixed is None:
             return self._shares((a, b))
         name, value = fixed
@@ -187,10 +219,6 @@ def one_way(marginals: Marginals) -> Mapping[str, Tensor]:
     return {name: torch.as_tensor(marginals.table((name,)) / rows, dtype=torch.float32) for name in marginals.sizes}
 
 
-def _hellinger(found: Tensor, target: TargetTable) -> Tensor:
-    apart = ((found + SMOOTH).sqrt() - (target.share + SMOOTH).sqrt()) ** 2
-    return 0.5 * (apart * target.counted).sum() / target.blocks
-
-
-def _variation(found: Tensor, target: TargetTable) -> Tensor:
-    return 0.5 * ((found - target.share).abs() * target.counted).sum() / target.blocks
+def _variation(share: Tensor, target: TargetTable) -> Tensor:
+    """Total variation distance, the mean over the counted pairs of columns."""
+    return 0.5 * ((share - target.share).abs() * target.counted).sum() / target.blocks

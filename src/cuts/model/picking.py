@@ -1,8 +1,9 @@
-"""How one bin a row is chosen when groups of rows share the weights of the bins.
+"""One bin per row, chosen at random, when groups of rows share the weights of the bins.
 
-Independently, or systematically: the rows of a group get evenly spaced points of the cumulated weights in random order,
-so each bin gets its share of the group to within one row. Both draw from exactly the same distribution row by row; a
-bin of weight zero is never chosen.
+Independently, or by systematic sampling (Madow, Annals of Mathematical Statistics 1949): the rows of a group get evenly
+spaced points of the cumulated weights, `(i + u) / n` with one random `u` per group, in random order. Each bin then gets
+its share of the group to within one row. Both ways give each single row exactly the same distribution; a bin of weight
+zero is never chosen.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from cuts.config import Drawing
 from cuts.data.table import Floats, IntArray
 from cuts.logic.chances import Pick
 
-BELOW_ONE = 1.0 - 1e-10  # a point plus the number of its group still lies below the next number
-MAX_GROUPS = 1 << 18  # numbered at once, so that this is so
+MAX_POINT = 1.0 - 1e-10  # a point plus the number of its group still lies below the next number in float64
+MAX_GROUPS = 1 << 18  # numbered at once, so that this is true
 
 
 def picker(drawing: Drawing, rng: np.random.Generator) -> Pick:
-    """The way of choosing a setting asks for, with its source of randomness."""
+    """The way of choosing that the setting names, with its source of randomness."""
 
     def independent(groups: IntArray, weights: Floats) -> IntArray:
-        return choose(groups, weights, rng.random(len(groups)))
+        return pick_bins(groups, weights, rng.random(len(groups)))
 
     def systematic(groups: IntArray, weights: Floats) -> IntArray:
-        return choose(groups, weights, spaced_points(groups, len(weights), rng))
+        return pick_bins(groups, weights, spaced_points(groups, len(weights), rng))
 
     return independent if drawing == "independent" else systematic
 
@@ -41,24 +42,24 @@ def spaced_points(groups: IntArray, count: int, rng: np.random.Generator) -> Flo
     return points
 
 
-def choose(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
+def pick_bins(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
     """The bin in which each row's point lies, on the cumulated weights of its group."""
     if len(weights) <= MAX_GROUPS:
-        return _choose(groups, weights, points)
-    places = np.empty(len(groups), dtype=np.int64)
+        return _pick_bins(groups, weights, points)
+    bins = np.empty(len(groups), dtype=np.int64)
     for first in range(0, len(weights), MAX_GROUPS):
         here = np.flatnonzero((groups >= first) & (groups < first + MAX_GROUPS))
-        places[here] = _choose(groups[here] - first, weights[first : first + MAX_GROUPS], points[here])
-    return places
+        bins[here] = _pick_bins(groups[here] - first, weights[first : first + MAX_GROUPS], points[here])
+    return bins
 
 
-def _choose(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
-    bins = weights.shape[1]
+def _pick_bins(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
+    count = weights.shape[1]
     cumulated = np.cumsum(weights, axis=1)
     total = cumulated[:, -1:]
     if not (total > 0).all():
         raise ValueError("a group of rows has no bin to choose")
     lines = (cumulated / total + np.arange(len(weights))[:, None]).ravel()
-    found = np.searchsorted(lines, groups + np.minimum(points, BELOW_ONE), side="right")
-    places: IntArray = (found - groups * bins).astype(np.int64)
-    return places
+    positions = np.searchsorted(lines, groups + np.minimum(points, MAX_POINT), side="right")
+    bins: IntArray = (positions - groups * count).astype(np.int64)
+    return bins

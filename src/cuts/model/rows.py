@@ -30,7 +30,7 @@ from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
 from cuts.model import draw
-from cuts.model.calibrate import Calibration, choose
+from cuts.model.calibrate import Calibration, calibrate
 from cuts.model.group_shares import hold
 from cuts.model.mixture import split
 from cuts.model.store import Model
@@ -139,7 +139,7 @@ def _selected(
         table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start)
         pool = _checked(put_values(table, drawn.values, source.codec), source)
         typed = conform(pool, source.codec.schema)
-        rows, calibration = choose(
+        rows, calibration = calibrate(
             typed, targets, source.codec.schema, end - start, total=total, seed=source.seed + number
         )
         if calibration.effective >= end - start:

@@ -1,9 +1,9 @@
 """The model under row rules.
 
-`repair` keeps the weight of every component and moves its coordinates into the rules: the mixture is cut into boxes
-inside the rules, which are products again, and fitted once more to the counts, each box keeping to its bins. The rest
-of the population stays as it was as far as the rules allow, and no row of the mixture violates a rule. `penalise` is
-the paper's way, kept for comparison: a weight on the probability of a violation while training.
+`repair` keeps the weight of every component and changes the values that break a rule: the mixture is split into boxes
+inside the rules, which are products again, and refitted to the counts, each box keeping to its bins. The rest of the
+population stays as it was as far as the rules allow, and no row of the mixture violates a rule. `penalise` is the
+method of CuTS (Vero et al., ICML 2024, sec. 4.2, eq. 2), kept for comparison: a weight on violations while training.
 """
 
 from __future__ import annotations
@@ -22,71 +22,88 @@ from cuts.data.table import Floats
 from cuts.logic import chances
 from cuts.logic.boxes import Boxes, find_boxes
 from cuts.logic.diagram import Diagram
+from cuts.model.backbones.table import TableBackbone, table_of
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import Fitted, Loss, train
 from cuts.model.mixture import Mixture, distributions, probability
 from cuts.model.objective import Objective
 from cuts.model.picking import picker
-from cuts.model.table import TableBackbone, table_of
 from cuts.progress import FitStep
 
-ROWS_A_BOX = 20  # rows drawn for each box that may be kept
-MAX_BOXES = 1250
-MOVED = 1e-3  # share of the population's own values a component has while its coordinates are moved
-STEPS, RATE = 300, 0.05  # of fitting again
-PAPER_BATCH = 15_000  # rows the paper's weights are summed over
-AUTOMATIC = 2.0  # weight of a violation's probability beside the loss of a fit
+
+@dataclass(frozen=True, slots=True)
+class RepairSettings:
+    """How the mixture is split into boxes and refitted."""
+
+    max_boxes: int = 1250
+    rows_per_box: int = 20  # rows drawn for each box that may be kept
+    population_share: float = 1e-3  # of the population's distribution mixed into every component before it is split
+    max_steps: int = 300  # of the refit
+    learning_rate: float = 0.05
+
+
+REPAIR_SETTINGS = RepairSettings()
+PAPER_BATCH_ROWS = 15_000  # rows per step that the paper sums violations over (its appendix A.1)
+AUTOMATIC_PENALTY = 2.0  # weight of the probability of a violation, where a command states none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refit:
-    """What fitting again needs beside a mixture."""
+    """What refitting needs beside a mixture: the counts to stay near to, and how to train."""
 
     marginals: Marginals
     label: str | None
     config: Config
     seed: int
-    seen: Callable[[FitStep], None] | None = None
+    seen: Callable[[FitStep], None] | None = None  # called with the progress every few steps
 
 
-def repair(mix: Mixture, rules: Diagram, again: Refit) -> Fitted:
-    """The mixture moved into the rules and fitted again to the counts; the rules hold in every row of it."""
-    boxed = cut(movable(mix), rules, seed=again.seed)
-    return _fitted_again(boxed, again, lambda objective: objective.loss)
+def repair(mix: Mixture, rules: Diagram, refit: Refit, *, settings: RepairSettings = REPAIR_SETTINGS) -> Fitted:
+    """The mixture moved into the rules and refitted to the counts; the rules hold in every row of it."""
+    boxed = split_into_boxes(movable(mix, settings=settings), rules, seed=refit.seed, settings=settings)
+    return _refitted(boxed, refit, lambda objective: objective.loss, settings)
 
 
-def penalise(mix: Mixture, rules: Sequence[tuple[Diagram, float | None]], again: Refit) -> Fitted:
-    """The mixture fitted again with a weight on violating each rule, the paper's or an automatic one."""
-    cells = np.mean([table.size for table in again.marginals.tables.values()])
+def penalise(
+    mix: Mixture,
+    rules: Sequence[tuple[Diagram, float | None]],
+    refit: Refit,
+    *,
+    settings: RepairSettings = REPAIR_SETTINGS,
+) -> Fitted:
+    """The mixture refitted with a weight on violating each rule: the paper's lambda, or an automatic one."""
+    cells = np.mean([table.size for table in refit.marginals.tables.values()])
 
     def penalised(objective: Objective) -> Loss:
-        def loss(found: Mixture) -> tuple[Tensor, Tensor]:
-            value, error = objective.loss(found)
+        def loss(candidate: Mixture) -> tuple[Tensor, Tensor]:
+            value, error = objective.loss(candidate)
             for diagram, weight in rules:
                 # The paper sums over the rows of a batch and divides its distance by the cells of a table.
-                scale = AUTOMATIC if weight is None else weight * PAPER_BATCH * float(cells)
-                value = value + scale * (1.0 - probability(found, diagram)).float()
+                scale = AUTOMATIC_PENALTY if weight is None else weight * PAPER_BATCH_ROWS * float(cells)
+                value = value + scale * (1.0 - probability(candidate, diagram)).float()
             return value, error
 
         return loss
 
-    return _fitted_again(mix, again, penalised)
+    return _refitted(mix, refit, penalised, settings)
 
 
-def movable(mix: Mixture) -> Mixture:
-    """The mixture with a little of the population in every component.
+def movable(mix: Mixture, *, settings: RepairSettings = REPAIR_SETTINGS) -> Mixture:
+    """The mixture with a little of the population's distribution in every component.
 
-    Where a component knows next to nothing of the values the rules leave it, the population decides, not noise.
+    Where a component has hardly any probability on the values the rules leave it, the population decides, not noise.
     """
-    P = tuple((1.0 - MOVED) * p + MOVED * (mix.w @ p)[None, :] for p in mix.P)
+    share = settings.population_share
+    P = tuple((1.0 - share) * p + share * (mix.w @ p)[None, :] for p in mix.P)
     return Mixture(mix.columns, mix.w, P)
 
 
-def cut(mix: Mixture, rules: Diagram, *, seed: int, most: int = MAX_BOXES) -> Mixture:
-    """The mixture as boxes inside the rules, the most frequent of them; the weights of its components are kept."""
+def split_into_boxes(mix: Mixture, rules: Diagram, *, seed: int, settings: RepairSettings = REPAIR_SETTINGS) -> Mixture:
+    """The mixture as its most frequent boxes inside the rules; the weights of its components are kept."""
+    most = settings.max_boxes
     pick = picker("systematic", np.random.Generator(np.random.Philox(seed)))
     weights: Floats = mix.w.numpy()
-    components = pick(np.zeros(ROWS_A_BOX * most, dtype=np.int64), weights[None, :])
+    components = pick(np.zeros(settings.rows_per_box * most, dtype=np.int64), weights[None, :])
     dists = {name: p.numpy() for name, p in distributions(mix).items()}
     boxes = _first(find_boxes(rules, dists, components, pick), most)
     chosen = torch.as_tensor(boxes.components)
@@ -103,22 +120,23 @@ def cut(mix: Mixture, rules: Diagram, *, seed: int, most: int = MAX_BOXES) -> Mi
 def moved_cells(mix: Mixture, rules: Diagram) -> float:
     """How many cells of a row of the mixture the rules change, on average."""
     given = chances.condition(rules, distributions(mix))
-    apart = [(p.double() - given[name]).abs().sum(1) / 2 for name, p in distributions(mix).items()]
-    return float((mix.w * torch.stack(apart).sum(0)).sum())
+    variation = [(p.double() - given[name]).abs().sum(1) / 2 for name, p in distributions(mix).items()]
+    return float((mix.w * torch.stack(variation).sum(0)).sum())
 
 
-def _fitted_again(mix: Mixture, again: Refit, loss: Callable[[Objective], Loss]) -> Fitted:
-    """The mixture after further training; what it rules out stays ruled out."""
-    began = process_time()
-    config = again.config
+def _refitted(mix: Mixture, refit: Refit, loss: Callable[[Objective], Loss], settings: RepairSettings) -> Fitted:
+    """The mixture after further training of its tables; what it rules out stays ruled out."""
+    start_time = process_time()
+    config = refit.config
     device = find_device(config.device)
-    with use_threads(find_threads(config.threads, mix.components * sum(again.marginals.sizes.values()) ** 2)):
+    with use_threads(find_threads(config.threads, mix.components * sum(refit.marginals.sizes.values()) ** 2)):
         backbone: TableBackbone = table_of(mix, device)
-        objective = Objective(again.marginals, again.label, slices=config.slices, seed=again.seed, device=device)
-        error, steps = train(backbone, loss(objective), min(config.steps, STEPS), RATE, seen=again.seen)
-        return Fitted(backbone.settle(), error, steps, process_time() - began)
+        objective = Objective(refit.marginals, refit.label, slices=config.slices, seed=refit.seed, device=device)
+        max_steps = min(config.steps, settings.max_steps)
+        error, steps = train(backbone, loss(objective), max_steps, settings.learning_rate, seen=refit.seen)
+        return Fitted(backbone.settle(), error, steps, process_time() - start_time)
 
 
-def _first(boxes: Boxes, most: int) -> Boxes:
-    allowed = {name: table[:most] for name, table in boxes.allowed.items()}
-    return Boxes(boxes.components[:most], boxes.rows[:most], allowed)
+def _first(boxes: Boxes, count: int) -> Boxes:
+    allowed = {name: table[:count] for name, table in boxes.allowed.items()}
+    return Boxes(boxes.components[:count], boxes.rows[:count], allowed)

@@ -1,4 +1,4 @@
-"""A fitted model as one `.synth` file: a zip of safetensors and JSON, nothing that runs when it is read.
+"""A fitted model as one `.synth` file: a zip of safetensors and JSON; reading it runs no code.
 
 `manifest.json` names the format, its version and the SHA-256 of the others: `model.json` (program, codec, settings,
 facts of the fit), `mixture.safetensors` and, of a private model, `transcript.json` with its ledger. Loading needs no
@@ -14,12 +14,14 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
-from math import isnan, nan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import safetensors.torch as tensors
 import torch
+from msgspec import MsgspecError
 from safetensors import SafetensorError
 
 from cuts.config import Config, config_from
@@ -28,9 +30,8 @@ from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.exchange.streams import whole_or_nothing
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.lang.spec import Key, Spec
-from cuts.model.facts import CommandWay, Facts, GoalFacts, Number, RuleFacts, TradeOff, Trial
-from cuts.model.group_shares import GroupShare
+from cuts.lang.spec import Spec
+from cuts.model.facts import Facts
 from cuts.model.mixture import Mixture
 from cuts.privacy.transcript import Transcript, render, transcript_from
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
@@ -42,7 +43,16 @@ _MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensor
 _TRANSCRIPT = "transcript.json"  # of private models only
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
 MAX_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30, _TRANSCRIPT: 1 << 30}  # of what a part unpacks to
-SLACK = 1e-6  # how far probabilities may be from summing to one
+MAX_SUM_ERROR = 1e-6  # how far probabilities may be from summing to one
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    """What a file says it holds."""
+
+    format: str
+    version: Any = None
+    sha256: Any = None  # by part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +71,7 @@ class Model:
         names = tuple(bins.column.name for bins in self.codec.columns)
         sizes = [bins.size for bins in self.codec.columns]
         if self.mixture.columns != names or [p.shape[1] for p in self.mixture.P] != sizes:
-            raise ValueError("the mixture is not one over the bins of the codec")
+            raise ValueError("the mixture is not over the bins of the codec")
 
 
 def save(model: Model, path: Path | str) -> None:
@@ -90,14 +100,14 @@ def load(path: Path | str) -> Model:
     try:
         with zipfile.ZipFile(stream) as file:
             parts = _parts(file, path)
-    except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, ValueError, RuntimeError, RecursionError):
+    except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, ValueError, RuntimeError, MsgspecError):
         raise no_model(path) from None
     try:
-        found = _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
+        model = _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
         if _TRANSCRIPT not in parts:
-            return found
-        return replace(found, transcript=transcript_from(json.loads(parts[_TRANSCRIPT])))
-    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError, CutsError):
+            return model
+        return replace(model, transcript=transcript_from(json.loads(parts[_TRANSCRIPT])))
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError, MsgspecError, CutsError):
         raise damaged_model(path) from None
 
 
@@ -105,16 +115,16 @@ def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
     """What the file holds, as it was written; raises when it is not what the manifest says."""
     names = (_MODEL, _MIXTURE, *({_TRANSCRIPT} & {*file.namelist()}))
     entries = {name: file.getinfo(name) for name in (_MANIFEST, *names)}
-    known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-    if any(entry.file_size > MAX_BYTES[name] or entry.compress_type not in known for name, entry in entries.items()):
+    readable = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+    if any(entry.file_size > MAX_BYTES[name] or entry.compress_type not in readable for name, entry in entries.items()):
         raise no_model(path)
-    manifest = json.loads(file.read(_MANIFEST))
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    manifest = msgspec.json.decode(file.read(_MANIFEST), type=_Manifest)
+    if manifest.format != FORMAT:
         raise no_model(path)
-    if manifest.get("version") != VERSION:
+    if manifest.version != VERSION:
         raise newer_model(path)
     parts = {name: file.read(name) for name in names}
-    if manifest.get("sha256") != {name: _hash(data) for name, data in parts.items()}:
+    if manifest.sha256 != {name: _hash(data) for name, data in parts.items()}:
         raise damaged_model(path)
     return parts
 
@@ -123,7 +133,7 @@ def _model_data(model: Model) -> dict[str, Any]:
     return {
         "program": model.program,
         "codec": codec_data(model.codec),
-        "config": {name: value for name, value in asdict(model.config).items() if value is not None},
+        "config": {name: value for name, value in asdict(model.config).items() if value not in (None, {})},
         "facts": _plain({name: value for name, value in asdict(model.facts).items() if not name.endswith("_seconds")}),
     }
 
@@ -134,55 +144,34 @@ def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
     w = _distributions(named["w"][None])[0]
     mixture = Mixture(tuple(bins.column.name for bins in codec.columns), w, P)
     if not isinstance(data["program"], str):
-        raise ValueError("the program is no text")
+        raise ValueError("the program is not a string")
     spec = bind(parse(data["program"]), codec.schema)
     return Model(mixture, codec, data["program"], spec, config_from(data["config"]), _facts(data["facts"]))
 
 
 def _distributions(table: torch.Tensor) -> torch.Tensor:
-    """The table, each row of which is a distribution; else a `ValueError`."""
+    """The table; a `ValueError` unless each of its rows is a distribution."""
     if table.dtype != torch.float64 or table.dim() != 2 or table.numel() == 0:
-        raise ValueError("the mixture has a table of another kind")
-    if not (table >= 0).all() or not (table.sum(1) - 1.0).abs().max() <= SLACK:
-        raise ValueError("the mixture is no distribution")
+        raise ValueError("a table of the mixture is not a float64 matrix")
+    if not (table >= 0).all() or not (table.sum(1) - 1.0).abs().max() <= MAX_SUM_ERROR:
+        raise ValueError("a table of the mixture is not a distribution")
     return table
 
 
-def _facts(data: Mapping[str, Any]) -> Facts:
-    rules = tuple(RuleFacts(**rule) for rule in data["rules"])
-    goals = tuple(_goal(goal) for goal in data.get("goals", ()))
-    curves = tuple(_trade_off(curve) for curve in data.get("trade_offs", ()))
-    shares = tuple(GroupShare(**knob) for knob in data.get("group_shares", ()))
-    ways = tuple(CommandWay(**way) for way in data.get("ways", ()))
-    found = Facts(
-        **{**data, "ways": ways, "rules": rules, "goals": goals, "trade_offs": curves, "group_shares": shares}
-    )
-    if not isinstance(found.rows, int) or found.rows < 1 or not isinstance(found.seed, int):
-        raise ValueError("the facts are no facts")
-    return found
-
-
-def _goal(data: Mapping[str, Any]) -> GoalFacts:
-    return GoalFacts(**{**data, "numbers": tuple(_number(number) for number in data["numbers"])})
-
-
-def _number(data: Mapping[str, Any]) -> Number:
-    values = {name: nan if value is None else value for name, value in data.items() if name != "key"}
-    return Number(key=Key(**data["key"]), **values)
-
-
-def _trade_off(data: Mapping[str, Any]) -> TradeOff:
-    trials = tuple(Trial(**trial) for trial in data["trials"])
-    return TradeOff(**{**data, "start": Trial(**data["start"]), "trials": trials})
+def _facts(data: Any) -> Facts:
+    facts = msgspec.convert(data, Facts, strict=False)  # so that "nan" is a number
+    if facts.rows < 1:
+        raise ValueError("the model was fitted to no rows")
+    return facts
 
 
 def _plain(value: Any) -> Any:
-    """Facts as JSON values: a number that is undefined is null."""
+    """Facts as JSON values: an undefined number is null."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
-    return None if isinstance(value, float) and isnan(value) else value
+    return "nan" if isinstance(value, float) and isnan(value) else value
 
 
 def _hash(data: bytes) -> str:
@@ -190,13 +179,13 @@ def _hash(data: bytes) -> str:
 
 
 def no_model(path: Path) -> CutsError:
-    """A file that is something else."""
-    title = f"{path} is no model of `cuts`, or a damaged one"
-    return CutsError([Diagnostic("bad-model", title, help="give a file that `cuts fit -o M.synth` wrote")])
+    """A file that is not a model."""
+    title = f"{path} is not a model of `cuts`, or it is damaged"
+    return CutsError([Diagnostic("bad-model", title, help="pass a file that `cuts fit -o MODEL.synth` wrote")])
 
 
 def damaged_model(path: Path) -> CutsError:
-    """A file that is not as it was written."""
+    """A file that was changed after it was written."""
     return CutsError([Diagnostic("bad-model", f"{path} is damaged", help="copy it again, or fit the model again")])
 
 

@@ -1,7 +1,8 @@
-"""A classifier fitted to a model in closed form: ridge regression of the target on all features' bins.
+"""A classifier fitted to a model in closed form: ridge regression of the target on the bins of all features.
 
-What it needs of the table is how often any two bins occur together, which the mixture has exactly. So it is the
-classifier of infinitely many rows of the model, it takes one linear solve, and gradients flow through it to the model.
+Ridge regression (Hoerl & Kennard, Technometrics 1970) on indicator features `x` and targets `y` is
+`B = (E[x x^T] + penalty * I)^-1 E[x y^T]`. Both expectations are pair marginals, which the mixture has exactly: it is
+the classifier of infinitely many rows of the model, takes one linear solve, and gradients flow through it.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from torch import Tensor
 from cuts.data.codec import Codes
 from cuts.model.mixture import Mixture, gram
 
-RIDGE = 1e-4  # on the coefficients, beside mean squared error
+RIDGE_PENALTY = 1e-4  # on the squared coefficients, beside mean squared error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ridge:
-    """Coefficients of every feature's bins for every value of the target, (bins, values)."""
+    """A linear classifier on the bins of its features."""
 
     features: tuple[str, ...]
-    starts: tuple[int, ...]
-    coefficients: Tensor
+    starts: tuple[int, ...]  # of each feature's bins among the coefficients
+    coefficients: Tensor  # (bins, values of the target)
 
     def scores(self, codes: Codes) -> Tensor:
-        """How likely each value of the target is for every row, about: (rows, values)."""
-        found = self.coefficients.new_zeros(())
+        """The predicted indicator of every value of the target, about its probability: (rows, values)."""
+        total = self.coefficients.new_zeros(())
         for name, start in zip(self.features, self.starts, strict=True):
-            found = found + self.coefficients[torch.as_tensor(codes[name]) + start]
-        return found
+            total = total + self.coefficients[torch.as_tensor(codes[name]) + start]
+        return total
 
 
-def fit_ridge(mix: Mixture, target: str, features: Sequence[str], *, penalty: float = RIDGE) -> Ridge:
-    """The coefficients that predict the target of the model's rows best."""
+def fit_ridge(mix: Mixture, target: str, features: Sequence[str], *, penalty: float = RIDGE_PENALTY) -> Ridge:
+    """The ridge regression of the target of the model's rows on the bins of the features."""
     tables = [mix[name] for name in features]
     X = torch.cat(tables, 1)  # (K, bins)
     starts = np.cumsum([0, *(table.shape[1] for table in tables)]).tolist()

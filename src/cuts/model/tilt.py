@@ -1,10 +1,15 @@
-"""Statistics met in closed form: the nearest distribution that has them is the model times `exp` of what they measure.
+"""Statistics met in closed form by exponential tilting: the nearest distribution that has them.
 
-A number of the table changes with the rows as its influence function says: a function of the few columns it is about.
-Weighing rows by `exp(sum_j d_j phi_j(row))` moves all numbers at once, and Newton's method finds the `d`. A component
-stays a product when a function is about one column; one about several is a function of one column once the others are
-fixed, so components are split by what the function tells apart in those first. Rules keep holding: what has no
-probability gets none.
+Of all distributions `q` with the wanted numbers, the one with the smallest relative entropy KL(q || p) to the model `p`
+(its I-projection, Csiszar, Annals of Probability 1975) is the model times `exp` of what the numbers measure:
+
+    q(x) = p(x) exp(sum_j d_j phi_j(x)) / Z(d).
+
+`phi_j` is the influence function of number `j`: how it changes with more rows like `x`, a function of the few columns
+it is about. The `d` are found by Newton's method with a pseudo-inverse Jacobian, its steps limited to a trust region of
+`max_step_nats` of relative entropy. A component stays a product when `phi` is about one column; one about several is a
+function of one column once the others are fixed, so components are split by what `phi` distinguishes in those first.
+Row rules keep holding: what has no probability gets none.
 """
 
 from __future__ import annotations
@@ -22,18 +27,27 @@ from cuts.logic.splits import Classes
 from cuts.model.cells import Cells, Statistics
 from cuts.model.mixture import Mixture
 
-STEPS = 40
-STRAIGHTENED = 3  # times the whole way is gone again
-NEAR = 0.02  # tolerances from the aim at which the search ends
-LARGEST_STEP = 0.5  # nats
-NO_WEIGHT = 1e-12  # components below this share of the rows are dropped when split
+
+@dataclass(frozen=True, slots=True)
+class TiltSettings:
+    """When Newton's method ends, and how far it may go at once."""
+
+    max_steps: int = 40
+    straightening_rounds: int = 3  # times the whole way is solved again along the directions of its end
+    accuracy: float = 0.02  # tolerances from the aim at which the search ends
+    max_step_nats: float = 0.5  # relative entropy of one step
+    progress: float = 0.9  # factor by which a step with the label fixed must lower the distance, or the search ends
+    min_component_share: float = 1e-12  # of the rows; smaller parts of a split component are dropped
+
+
+TILT_SETTINGS = TiltSettings()
 
 _Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tilted:
-    """A mixture moved to what is wanted, and how far from each aim it ended, in tolerances."""
+    """A mixture with the numbers wanted, and how far each is from its aim, in tolerances and with its sign."""
 
     mixture: Mixture
     off: tuple[float, ...]
@@ -44,88 +58,99 @@ class _Parts:
     """A mixture whose components each lie in one class of every split column."""
 
     mixture: Mixture
-    places: Mapping[str, Tensor]  # by split column, a bin of each component's class: (K,)
+    bins: Mapping[str, Tensor]  # by split column, a bin of each component's class: (K,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Keeping:
-    """The label, and whether its distribution inside components stays fixed."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """What stays the same while the parts are moved."""
 
+    stats: Statistics
     label: str | None
-    fixed: bool
+    label_fixed: bool  # whether the label's distribution inside components stays as it is
+    settings: TiltSettings
 
 
 def tilt(
-    mix: Mixture, wants: Sequence[Target], stats: Statistics, classes: Classes, label: str | None = None
+    mix: Mixture,
+    targets: Sequence[Target],
+    stats: Statistics,
+    classes: Classes,
+    label: str | None = None,
+    *,
+    settings: TiltSettings = TILT_SETTINGS,
 ) -> Tilted:
-    """The mixture moved to what is wanted, all of which `find_splits` called possible.
+    """The mixture moved to its targets, all of which `find_splits` called possible.
 
-    As far as that goes, components are weighed by what they hold of the label instead of moving it inside them: what
-    is known of a row then tells its label as before.
+    As far as possible the weights of components are changed by how much of the label they hold, instead of the label
+    inside them: what is known of a row then predicts its label as before.
     """
-    parts = _split(mix, classes)
-    if label is not None and any(label in columns_of(want.value) for want in wants):
-        parts = _moved(parts, wants, stats, _Keeping(label, fixed=True))
-    parts = _moved(parts, wants, stats, _Keeping(label, fixed=False))
-    return Tilted(parts.mixture, tuple(_off(parts.mixture, wants, stats)))
+    parts = _split(mix, classes, settings)
+    if label is not None and any(label in columns_of(target.value) for target in targets):
+        parts = _moved(parts, targets, _Search(stats, label, True, settings))
+    parts = _moved(parts, targets, _Search(stats, label, False, settings))
+    return Tilted(parts.mixture, tuple(_off(parts.mixture, targets, stats)))
 
 
-def _moved(start: _Parts, wants: Sequence[Target], stats: Statistics, keeping: _Keeping) -> _Parts:
-    """The parts moved to what is wanted.
+def _moved(start: _Parts, targets: Sequence[Target], search: _Search) -> _Parts:
+    """The parts moved to their targets.
 
-    The directions that a number changes in are those where it ends, which only a linear one has from the start. So they
-    are followed step by step first, and then the whole way is gone again along those of the end, a few times.
+    The influence functions that count are those of the result, which only linear numbers have from the start. So they
+    are followed step by step first; then the whole way is solved again along those of its end, a few times.
     """
-    parts, active = _followed(start, wants, stats, keeping)
-    chosen = [wants[j] for j in active]
-    for _ in range(STRAIGHTENED if chosen else 0):
-        directions = [_influence(want, stats, parts, keeping.label) for want in chosen]
-        straight = _along(start, directions, chosen, stats, keeping)
-        if straight is None or any(abs(o) > NEAR for o in _off(straight.mixture, wants, stats) if o == o):
+    parts, pushed = _followed(start, targets, search)
+    chosen = [targets[j] for j in pushed]
+    for _ in range(search.settings.straightening_rounds if chosen else 0):
+        directions = [_influence(target, parts, search) for target in chosen]
+        straight = _along(start, directions, chosen, search)
+        if straight is None:
+            break
+        off = _off(straight.mixture, targets, search.stats)
+        if any(abs(o) > search.settings.accuracy for o in off if o == o):
             break
         parts = straight
     return parts
 
 
-def _followed(parts: _Parts, wants: Sequence[Target], stats: Statistics, keeping: _Keeping) -> tuple[_Parts, list[int]]:
-    """Newton's method, in the directions of where the parts are; and which of the numbers were pushed."""
-    pushed = [False] * len(wants)
-    off = _off(parts.mixture, wants, stats)
-    for _ in range(STEPS):
-        active = [j for j in range(len(wants)) if off[j] != 0 and (abs(off[j]) > NEAR or pushed[j])]
-        if not active or max(abs(off[j]) for j in active) <= NEAR:
+def _followed(parts: _Parts, targets: Sequence[Target], search: _Search) -> tuple[_Parts, list[int]]:
+    """The parts after Newton's method in the directions of where they are, and the indices of the numbers pushed.
+
+    An inequality that holds is not pushed, unless it was before.
+    """
+    accuracy = search.settings.accuracy
+    pushed = [False] * len(targets)
+    off = _off(parts.mixture, targets, search.stats)
+    for _ in range(search.settings.max_steps):
+        active = [j for j in range(len(targets)) if off[j] != 0 and (abs(off[j]) > accuracy or pushed[j])]
+        if not active or max(abs(off[j]) for j in active) <= accuracy:
             break
-        chosen = [wants[j] for j in active]
-        directions = [_influence(want, stats, parts, keeping.label) for want in chosen]
+        chosen = [targets[j] for j in active]
+        directions = [_influence(target, parts, search) for target in chosen]
         zero = torch.zeros(len(chosen), dtype=torch.float64)
-        step = _newton(parts, directions, zero, chosen, [off[j] for j in active], stats, keeping)
-        moved = _Parts(_pushed(parts, directions, step, keeping), parts.places)
-        now = _off(moved.mixture, wants, stats)
+        step = _newton_step(parts, directions, zero, chosen, [off[j] for j in active], search)
+        moved = _Parts(_pushed(parts, directions, step, search), parts.bins)
+        now = _off(moved.mixture, targets, search.stats)
         lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
-        if lost.any() or (keeping.fixed and _size(now) > 0.9 * _size(off)):
-            break  # as far as it goes
+        if lost.any() or (search.label_fixed and _size(now) > search.settings.progress * _size(off)):
+            break
         pushed = [was or j in active for j, was in enumerate(pushed)]
         parts, off = moved, now
     return parts, [j for j, was in enumerate(pushed) if was]
 
 
 def _along(
-    start: _Parts,
-    directions: Sequence[_Direction],
-    wants: Sequence[Target],
-    stats: Statistics,
-    keeping: _Keeping,
+    start: _Parts, directions: Sequence[_Direction], targets: Sequence[Target], search: _Search
 ) -> _Parts | None:
-    """The parts moved along fixed directions to the aims, if that leads there."""
-    push = torch.zeros(len(wants), dtype=torch.float64)
-    for _ in range(STEPS):
-        moved = _pushed(start, directions, push, keeping)
-        off = _off(moved, wants, stats)
+    """The parts moved along fixed directions to the aims, or None where that does not converge."""
+    push = torch.zeros(len(targets), dtype=torch.float64)
+    for _ in range(search.settings.max_steps):
+        moved = _pushed(start, directions, push, search)
+        off = _off(moved, targets, search.stats)
         if not np.isfinite(off).all():
             return None
-        if max(map(abs, off)) <= NEAR / 2:
-            return _Parts(moved, start.places)
-        push = push + _newton(start, directions, push, wants, off, stats, keeping)
+        if max(map(abs, off)) <= search.settings.accuracy / 2:
+            return _Parts(moved, start.bins)
+        push = push + _newton_step(start, directions, push, targets, off, search)
     return None
 
 
@@ -133,50 +158,51 @@ def _size(off: Sequence[float]) -> float:
     return float(np.nansum(np.abs(off)))
 
 
-def _off(mix: Mixture, wants: Sequence[Target], stats: Statistics) -> list[float]:
+def _off(mix: Mixture, targets: Sequence[Target], stats: Statistics) -> list[float]:
     """How far each number is from its aim, in tolerances and with its sign."""
     with torch.no_grad():
-        return [want.off(float(stats.value(want.value, mix))) for want in wants]
+        return [target.off(float(stats.value(target.value, mix))) for target in targets]
 
 
-def _newton(
+def _newton_step(
     parts: _Parts,
     directions: Sequence[_Direction],
     at: Tensor,
-    wants: Sequence[Target],
+    targets: Sequence[Target],
     off: Sequence[float],
-    stats: Statistics,
-    keeping: _Keeping,
+    search: _Search,
 ) -> Tensor:
-    """By how much more to push along each direction."""
+    """By how much more to push along each direction: `-J^+ off`, no further than the trust region."""
     push = at.clone().requires_grad_()
-    moved = _pushed(parts, directions, push, keeping)
-    values = [stats.value(want.value, moved) / want.unit for want in wants]
+    moved = _pushed(parts, directions, push, search)
+    values = [search.stats.value(target.value, moved) / target.unit for target in targets]
     jacobian = torch.stack([torch.autograd.grad(value, push, retain_graph=True)[0] for value in values])
     step: Tensor = -torch.linalg.pinv(jacobian, rtol=1e-9) @ torch.tensor(off, dtype=torch.float64)
     nats = 0.5 * abs(float(step @ jacobian @ step))
-    return step * (LARGEST_STEP / nats) ** 0.5 if nats > LARGEST_STEP else step
+    largest = search.settings.max_step_nats
+    return step * (largest / nats) ** 0.5 if nats > largest else step
 
 
-def _influence(want: Target, stats: Statistics, parts: _Parts, label: str | None) -> dict[str, Tensor]:
-    """How a number of the table changes with the rows, in tolerances: by column, a number for each bin and component.
+def _influence(target: Target, parts: _Parts, search: _Search) -> dict[str, Tensor]:
+    """The influence function of a number, in tolerances: by column, a value for each bin and component.
 
     Of a statistic of several columns all but one are fixed in a component.
     """
-    cells = {stat: found.detach().requires_grad_() for stat, found in stats.joints(want.value, parts.mixture).items()}
-    (stats.of_joints(want.value, cells) / want.unit).backward()  # type: ignore[no-untyped-call]
-    found: dict[str, Tensor] = {}
+    stats, label = search.stats, search.label
+    cells = {stat: p.detach().requires_grad_() for stat, p in stats.joints(target.value, parts.mixture).items()}
+    (stats.of_joints(target.value, cells) / target.unit).backward()  # type: ignore[no-untyped-call]
+    influence: dict[str, Tensor] = {}
     for stat, table in cells.items():
         layout = stats.layout(stat)
         if not layout.axes or table.grad is None:
             continue
         free = layout.free(label)
         by_bin = _over_bins(table.grad, stats.cells(stat)).movedim(free, -1)  # (bins, ..., bins of the free column)
-        fixed = [axis.column for place, axis in enumerate(layout.axes) if place != free]
-        at_parts = by_bin[tuple(parts.places[name] for name in fixed)] if fixed else by_bin[None, :]
+        fixed = [axis.column for i, axis in enumerate(layout.axes) if i != free]
+        at_parts = by_bin[tuple(parts.bins[name] for name in fixed)] if fixed else by_bin[None, :]
         name = layout.axes[free].column
-        found[name] = found[name] + at_parts if name in found else at_parts
-    return found
+        influence[name] = influence[name] + at_parts if name in influence else at_parts
+    return influence
 
 
 def _over_bins(table: Tensor, cells: Cells) -> Tensor:
@@ -186,38 +212,38 @@ def _over_bins(table: Tensor, cells: Cells) -> Tensor:
     return table
 
 
-def _pushed(parts: _Parts, directions: Sequence[_Direction], push: Tensor, keeping: _Keeping) -> Mixture:
-    """The mixture with its rows weighed by `exp(sum_j push_j direction_j)`."""
+def _pushed(parts: _Parts, directions: Sequence[_Direction], push: Tensor, search: _Search) -> Mixture:
+    """The mixture with its rows weighted by `exp(sum_j push_j direction_j)`."""
     mix = parts.mixture
     log_w = mix.w.log()
     P = list(mix.P)
     for name in {name: None for direction in directions for name in direction}:
-        factor = sum(push[j] * each[name] for j, each in enumerate(directions) if name in each)
-        place = mix.columns.index(name)
-        if keeping.fixed and name == keeping.label:
-            log_w = log_w + (P[place] * factor).sum(1)
+        factor = sum(push[j] * direction[name] for j, direction in enumerate(directions) if name in direction)
+        index = mix.columns.index(name)
+        if search.label_fixed and name == search.label:
+            log_w = log_w + (P[index] * factor).sum(1)
             continue
-        top = torch.where(P[place] > 0, factor, -torch.inf).amax(1, keepdim=True).detach()
-        table = P[place] * torch.exp((factor - top).clamp(max=0.0))
+        top = torch.where(P[index] > 0, factor, -torch.inf).amax(1, keepdim=True).detach()
+        table = P[index] * torch.exp((factor - top).clamp(max=0.0))
         total = table.sum(1, keepdim=True)
         log_w = log_w + (total.log() + top)[:, 0]
-        P[place] = table / total
+        P[index] = table / total
     return Mixture(mix.columns, torch.softmax(log_w, 0), tuple(P))
 
 
 # --- splitting
 
 
-def _split(mix: Mixture, classes: Classes) -> _Parts:
+def _split(mix: Mixture, classes: Classes, settings: TiltSettings) -> _Parts:
     """Every component as several, each within one class of every split column."""
     for name, member in classes.items():
-        place = mix.columns.index(name)
+        index = mix.columns.index(name)
         allowed = torch.as_tensor(member[None, :] == np.arange(member.max() + 1)[:, None])  # (classes, bins)
-        table = (mix.P[place][:, None, :] * allowed).flatten(0, 1)  # (K * classes, bins)
+        table = (mix.P[index][:, None, :] * allowed).flatten(0, 1)  # (K * classes, bins)
         mass = table.sum(1)
         w = mix.w.repeat_interleave(len(allowed)) * mass
-        kept = torch.nonzero(w > NO_WEIGHT)[:, 0]
-        P = [p.repeat_interleave(len(allowed), 0)[kept] if i != place else p for i, p in enumerate(mix.P)]
-        P[place] = table[kept] / mass[kept, None]
+        kept = torch.nonzero(w > settings.min_component_share)[:, 0]
+        P = [p.repeat_interleave(len(allowed), 0)[kept] if i != index else p for i, p in enumerate(mix.P)]
+        P[index] = table[kept] / mass[kept, None]
         mix = Mixture(mix.columns, w[kept] / w[kept].sum(), tuple(P))
     return _Parts(mix, {name: mix[name].argmax(1) for name in classes})

@@ -1,6 +1,6 @@
-"""How useful a model is while it is moved: how well a classifier fitted to it tells the label of reference rows.
+"""How useful a model is while it is changed: the accuracy of a classifier fitted to it on reference rows.
 
-Without a label it is how near the pairs of columns are to the counts.
+Without a label it is one minus the mean total variation between the model's pairs of columns and the counted ones.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from cuts.model.objective import Objective
 from cuts.model.shape import Refit
 from cuts.model.surrogate import fit_ridge
 
-FEW_ROWS = 1e-3  # share of the rows a bin needs for the classifier to listen to it: a table is finite
+FINITE_TABLE_PENALTY = 1e-3  # ridge penalty: about the share of rows a bin needs to matter, as in a finite table
 
 Utility = Callable[[Mixture], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """Rows a model is tried on, as codes, and the column to predict."""
+    """Rows that a classifier is tested on, as codes, and the column to predict."""
 
     codes: Codes
     label: str
 
 
-def find_utility(reference: Reference | None, again: Refit) -> Utility:
-    """The share of reference rows whose label a mixture tells, or how near it is to the counts."""
+def find_utility(reference: Reference | None, refit: Refit) -> Utility:
+    """The utility of a mixture: accuracy on the reference rows, or without them nearness to the counts; at most 1."""
     if reference is not None:
         return lambda mix: accuracy(mix, reference)
 
     def nearness(mix: Mixture) -> float:
         single = Mixture(mix.columns, mix.w.float(), tuple(p.float() for p in mix.P))
-        objective = Objective(again.marginals, None, slices=0, seed=again.seed, device="cpu")
+        objective = Objective(refit.marginals, None, slices=0, seed=refit.seed, device="cpu")
         with torch.no_grad():
             return 1.0 - float(objective.loss(single)[1])
 
@@ -44,8 +44,8 @@ def find_utility(reference: Reference | None, again: Refit) -> Utility:
 
 
 def accuracy(mix: Mixture, reference: Reference) -> float:
-    """The share of the reference rows whose label a classifier of the mixture's rows tells."""
+    """The share of the reference rows whose label a classifier fitted to the mixture predicts correctly."""
     features = [name for name in mix.columns if name != reference.label]
-    classifier = fit_ridge(mix, reference.label, features, penalty=FEW_ROWS)
-    told = classifier.scores(reference.codes).argmax(1)
-    return float((told == torch.as_tensor(reference.codes[reference.label])).double().mean())
+    classifier = fit_ridge(mix, reference.label, features, penalty=FINITE_TABLE_PENALTY)
+    predicted = classifier.scores(reference.codes).argmax(1)
+    return float((predicted == torch.as_tensor(reference.codes[reference.label])).double().mean())

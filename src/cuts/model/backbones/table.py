@@ -1,7 +1,7 @@
 """The default backbone: the mixture's own tables are the parameters.
 
 It starts at the columns' own distributions with random logits added, so it needs no rows. With smoothing `s` every
-component keeps a share `s` of those distributions, which no amount of training removes.
+component keeps a share `s` of those distributions, however long it is trained: `P = (1 - s) softmax(logits) + s q`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from torch import Tensor
 from cuts.model.backbone import Backbone, Start, backbone
 from cuts.model.mixture import Mixture
 
-UNSEEN = 1e-6  # share a bin without rows starts with
+EMPTY_BIN_SHARE = 1e-6  # probability that a bin without rows starts with
 
 
 class TableBackbone:
@@ -23,11 +23,11 @@ class TableBackbone:
     def __init__(self, columns: tuple[str, ...], weights: Tensor, logits: list[Tensor], floor: list[Tensor]) -> None:
         self.columns = columns
         self._weights = weights.requires_grad_()
-        self._logits = [each.requires_grad_() for each in logits]
-        self._floor = floor  # what every component keeps, (bins,) each, summing to the smoothing
+        self._logits = [table.requires_grad_() for table in logits]  # one per column, (K, bins)
+        self._floor = floor  # one per column, (bins,): what every component keeps, summing to the smoothing
 
     def parameters(self) -> list[Tensor]:
-        """What training changes."""
+        """The logits of the weights, then those of the columns."""
         return [self._weights, *self._logits]
 
     def mixture(self) -> Mixture:
@@ -41,18 +41,20 @@ class TableBackbone:
     def settle(self) -> Mixture:
         """The mixture of the present parameters, in float64 on the CPU."""
         with torch.no_grad():
-            found = self.mixture()
-        P = tuple(_normal(p) for p in found.P)
-        return Mixture(self.columns, _normal(found.w[None])[0], P)
+            mix = self.mixture()
+        P = tuple(_normalised(p) for p in mix.P)
+        return Mixture(self.columns, _normalised(mix.w[None])[0], P)
 
 
-@backbone("table")
+@backbone("table", thread_safe=True)
 def make_table(start: Start) -> Backbone:
     """Tables at the columns' own distributions, with random logits added."""
     random = torch.Generator().manual_seed(start.seed)
     K = start.components
     logits = [
-        (torch.log(p + UNSEEN)[None, :] + start.spread * torch.randn(K, len(p), generator=random)).to(start.device)
+        (torch.log(p + EMPTY_BIN_SHARE)[None, :] + start.spread * torch.randn(K, len(p), generator=random)).to(
+            start.device
+        )
         for p in start.one_way.values()
     ]
     floor = [(start.smoothing * p).to(start.device) for p in start.one_way.values()]
@@ -66,6 +68,7 @@ def table_of(mix: Mixture, device: str) -> TableBackbone:
     return TableBackbone(mix.columns, mix.w.float().log().to(device), logits, floor)
 
 
-def _normal(table: Tensor) -> Tensor:
+def _normalised(table: Tensor) -> Tensor:
+    """The table in float64 on the CPU, its rows summing to one."""
     exact = table.detach().cpu().double()
     return exact / exact.sum(1, keepdim=True)
