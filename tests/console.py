@@ -40,11 +40,21 @@ _PRINTED = re.compile(r"(?<=\n)\n(?P<comments>(?:#[^\n]*\n)+)\Z")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the first word of its info string, the words and `key=value` pairs after it, and its text."""
+    """A fenced block: its info string as written, and its text."""
 
-    kind: str
-    options: dict[str, str]  # a word without a value is its own key, with the value ""
+    info: str
     body: str
+
+    @property
+    def kind(self) -> str:
+        """The first word of the info string."""
+        return self.info.partition(" ")[0]
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The words after the first one: `key=value`, and "" for a word without a value."""
+        pairs = [word.partition("=") for word in shlex.split(self.info)[1:]]
+        return {key: value for key, _, value in pairs}
 
     @property
     def exit(self) -> int:
@@ -53,12 +63,8 @@ class Block:
 
     def with_output(self, body: str, code: int) -> str:
         """The block as Markdown, with another text and the exit code of its last command."""
-        options = {key: value for key, value in self.options.items() if key != "exit"}
-        options |= {"exit": str(code)} if code else {}
-        words = [
-            f'{key}="{value}"' if " " in value else f"{key}={value}" if value else key for key, value in options.items()
-        ]
-        return f"```{' '.join([self.kind, *words])}\n{body}```"
+        info = re.sub(r" exit=\d+", "", self.info)
+        return f"```{info}{f' exit={code}' if code else ''}\n{body}```"
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ Figures = Callable[[Block, Path], str]
 
 def blocks(page: str) -> list[Block]:
     """Every fenced block of a page."""
-    return [_block(match) for match in _FENCE.finditer(page)]
+    return [Block(**match.groupdict()) for match in _FENCE.finditer(page)]
 
 
 def run_page(page: str, folder: Path, figures: Figures | None = None) -> tuple[list[Outcome], str]:
@@ -87,7 +93,7 @@ def run_page(page: str, folder: Path, figures: Figures | None = None) -> tuple[l
 
     def replace(match: re.Match[str]) -> str:
         nonlocal names
-        block = _block(match)
+        block = Block(**match.groupdict())
         match block.kind:
             case "console":
                 printed, code = _run_console(block, folder)
@@ -178,12 +184,6 @@ def shorten(printed: list[str], shown: list[str]) -> list[str]:
 def stripped(text: str) -> str:
     """`text` without spaces at the end of its lines."""
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
-
-
-def _block(match: re.Match[str]) -> Block:
-    kind, *words = shlex.split(match["info"]) or [""]
-    pairs = [word.partition("=") for word in words]
-    return Block(kind, {key: value for key, _, value in pairs}, match["body"])
 
 
 def _run_console(block: Block, folder: Path) -> tuple[str, int]:
