@@ -105,7 +105,8 @@ def commands_in(text: str) -> Iterator[str]:
     for block in blocks(text):
         if block.kind in ("console", "text"):
             for line in block.body.splitlines():
-                yield from _parts(line.removeprefix("$ "))
+                if line.startswith(("$ cuts ", "cuts ")):
+                    yield from _parts(line.removeprefix("$ "))
     prose = FENCE.sub("", text)
     for code in [*INDENTED.findall(prose), *CODE.findall(prose)]:
         yield from _parts(" ".join(code.split()))

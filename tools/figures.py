@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -81,11 +82,11 @@ class Figures:
         code = 0
         if first:
             output, code = self.run(first, folder)
-            if code > 1:  # preparations that fail with 0 or 1 did their work: 1 is a verdict
+            if code > 1:  # 1 is a verdict that fails: the output was written nevertheless
                 raise RuntimeError(f"`{first}` ended with exit code {code}:\n{output}")
             if not starts:
                 printed += shorten(output.splitlines(), lines)
-        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        for start, end in pairwise([*starts, len(lines)]):
             output, code = self.run(lines[start][2:], folder)
             printed += [lines[start], *shorten(output.splitlines(), lines[start + 1 : end])]
         if code != block.exit:
