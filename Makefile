@@ -1,11 +1,11 @@
-# `make demo` shows the product, `make test` runs the tests, `make check` adds format, lint, types, layers and links.
+# `make demo` shows the product, `make test` runs the tests, `make check` adds format, lint, types, layers, links and options.
 # Each does all the set-up on a machine with only Python 3.11+ and pip.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check format specs clean
+.PHONY: demo test check format specs figures clean
 
 demo: $(INSTALLED)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
@@ -24,10 +24,15 @@ format: $(INSTALLED)
 	$(BIN)/ruff format src tests tools benchmarks
 	$(BIN)/ruff check --fix src tests tools benchmarks
 
-# Put the real output into the console blocks of README, docs and tests/specs; read the diff before you commit it.
+# Put the real output into the console and python blocks of README, docs and tests/specs; read the diff before you commit it.
 specs: $(INSTALLED)
 	CUTS_UPDATE_SPECS=1 $(BIN)/python -m pytest -q tests/test_specs.py
 	$(BIN)/python -m pytest -q tests/test_specs.py
+
+# Put new output of fits into the `text figures` blocks, of all pages (many minutes) or of one:
+# `make figures PAGE=docs/how-to/fairness.md`. No test compares these numbers; read the diff before you commit it.
+figures: $(INSTALLED)
+	$(BIN)/python tools/figures.py $(PAGE)
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis

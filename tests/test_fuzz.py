@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 
@@ -30,6 +31,7 @@ WORDS += [
     "ENFORCE:",
 ]
 SEEDS = programs()
+PROGRAMS = int(os.environ.get("CUTS_FUZZ_PROGRAMS", "200"))  # per block; 1,000 before a release
 
 
 TOKEN = re.compile(r"\w+|[<>=!]=|[^\w\s]|\s+")
@@ -97,15 +99,12 @@ def answer(text: str, data: str) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("block", range(20))
-def test_a_thousand_mutated_programs_are_answered(block: int) -> None:
+def test_mutated_programs_are_answered(block: int) -> None:
     rng = random.Random(block)
-    answered = 0
-    for _ in range(1_000):
+    for _ in range(PROGRAMS):
         data, text = rng.choice(SEEDS)
         mutated = reword(text, rng) if rng.random() < 0.6 else mutate(text, rng)
         try:
             answer(mutated, data)
         except Exception as error:
             raise AssertionError(f"{error!r} for {mutated!r}") from error
-        answered += 1
-    assert answered == 1_000

@@ -166,7 +166,7 @@ def _facts(data: Any) -> Facts:
 
 
 def _plain(value: Any) -> Any:
-    """Facts as JSON values: an undefined number is null."""
+    """Facts as JSON values: an undefined number is the string "nan"."""
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
