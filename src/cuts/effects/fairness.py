@@ -83,15 +83,17 @@ def steer(
             if _off(looks[-1], aim) <= NEAR:
                 break
             follows = _learned(follows, looks[-2], looks[-1])
+    looks = [look for look in looks if _is_defined(look, first)]
     settled = _affordable(looks, _settled(looks, aim, follows), commands)
     model = build(_set(knobs, settled)) if len(looks) > 1 else free
     last = first if len(looks) == 1 else replace(_look(model, commands, gaps, knobs, track), turned=settled)
     looks += [last] if last is not first else []
     best = min(
-        (look for look in looks if _is_affordable(look, first, commands)),
+        (look for look in looks if _is_affordable(look, first, commands) and _is_defined(look, first)),
         key=lambda look: (_beyond(look, commands), _off(look, aim)),
     )
-    if _beyond(best, commands) < _beyond(last, commands) or _off(best, aim) < _off(last, aim) - NEAR:
+    missed = _beyond(best, commands) < _beyond(last, commands) or _off(best, aim) < _off(last, aim) - NEAR
+    if missed or not _is_defined(last, first):
         model, last = build(_set(knobs, best.turned)), best  # what was seen is better than what was reckoned
     curves = [
         TradeOff(
@@ -292,6 +294,11 @@ def _beyond(look: _Look, commands: Sequence[Effect]) -> float:
         else 0.0
         for i, command in enumerate(commands)
     )
+
+
+def _is_defined(look: _Look, first: _Look) -> bool:
+    """Whether every measure that the first look has is defined: a rate among the chosen needs some in every group."""
+    return not bool((np.isnan(look.measured) & ~np.isnan(first.measured)).any())
 
 
 def _is_affordable(look: _Look, first: _Look, commands: Sequence[Effect]) -> bool:
