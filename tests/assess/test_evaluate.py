@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from console import run
 from cuts import CutsError, Table, datasets, from_frame, infer_schema
-from cuts.assess import distance
+from cuts.assess.distance import DistanceSettings, Marginals, measure_marginals
 from cuts.assess.downstream import Trained, measure_downstream, train_all
 from cuts.assess.evaluate import STAMP, Quality, evaluate
 from cuts.assess.fairness import gaps
@@ -96,10 +97,10 @@ def test_distances_are_those_of_the_definition() -> None:
     assert [c.column for c in found.columns] == list(SCHEMA.names)
 
 
-def test_train_rows_drawn_again_are_at_the_floor() -> None:
+def test_resampled_train_rows_are_at_the_floor() -> None:
     schema = datasets.load_schema(ADULT)
-    train = Table(datasets.load(ADULT, "train").arrow.slice(0, 5_000))
-    again = Table(train.arrow.take(np.random.default_rng(3).integers(0, 5_000, 5_000)))
+    train = Table(datasets.load(ADULT, "train").arrow.slice(0, 2_000))
+    again = Table(train.arrow.take(np.random.default_rng(3).integers(0, 2_000, 2_000)))
     found = evaluate(again, train, train, schema, EvaluateOptions(parts=["marginals"])).marginals
     assert found is not None
     three = next(d for d in found.distances if d.ways == 3 and not d.with_target)
@@ -109,28 +110,30 @@ def test_train_rows_drawn_again_are_at_the_floor() -> None:
     assert all(d.distance == 0 for d in itself.distances)
 
 
-def test_counting_only_cells_with_rows_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def distances(synthetic: Any, train: Any, settings: DistanceSettings, schema: Schema = SCHEMA) -> Marginals:
+    ours, theirs = (read_sample(from_frame(frame), schema, "train") for frame in (synthetic, train))
+    grid = build_grid(theirs, [ours], "uniform")
+    return measure_marginals(ours, theirs, grid, target=schema.label, seed=0, say=lambda _: None, settings=settings)
+
+
+def test_counting_only_cells_with_rows_changes_nothing() -> None:
     train, drawn = people(200, 1), people(200, 2)
-    dense = measure(drawn, train, train, "marginals").marginals
-    monkeypatch.setattr(distance, "MAX_CELLS", 10)
-    sparse = measure(drawn, train, train, "marginals").marginals
-    assert dense is not None
-    assert sparse is not None
+    dense, sparse = (distances(drawn, train, DistanceSettings(max_cells=cells)) for cells in (10**6, 10))
     for one, other in zip(dense.distances, sparse.distances, strict=True):
         assert one.distance == pytest.approx(other.distance, abs=1e-12)
         assert one.paper_floor == pytest.approx(other.paper_floor, abs=1e-12)
 
 
-def test_wide_tables_are_measured_on_a_random_part_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distance, "MAX_CLIQUES", 5)
+def test_wide_tables_are_measured_on_a_random_part_and_say_so() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"c{i}": rng.integers(0, 5, 50) for i in range(8)})
-    quality = judge.evaluate(frame, frame, frame, target="c3", parts=["marginals"])
-    assert quality.marginals is not None
-    three = [d for d in quality.marginals.distances if d.ways == 3]
+    schema = replace(infer_schema(frame, "wide"), label="c3")
+    found = distances(frame, frame, DistanceSettings(max_cliques=5), schema)
+    three = [d for d in found.distances if d.ways == 3]
     assert [(d.marginals, d.possible) for d in three] == [(5, 56), (5, 21)]
-    assert "5 of 56 marginals of 3 columns, chosen at random" in as_text(quality)
-    assert quality == judge.evaluate(frame, frame, frame, target="c3", parts=["marginals"])
+    quality = measure(frame, frame, frame, "marginals", schema=schema)
+    assert "5 of 56 marginals of 3 columns, chosen at random" in as_text(replace(quality, marginals=found))
+    assert found == distances(frame, frame, DistanceSettings(max_cliques=5), schema)
 
 
 def test_missing_and_unknown_values_have_cells_and_quantile_bins_hold_equally_many() -> None:
@@ -376,7 +379,7 @@ def test_identifiers_are_left_out_and_two_numbers_are_classes() -> None:
     assert [c.column for c in quality.marginals.columns] == ["age", "sex", "job", "paid"]
 
 
-def test_all_problems_are_told_at_once_before_any_learning() -> None:
+def test_all_problems_are_reported_at_once_before_any_training() -> None:
     train, test = people(30, 1), people(30, 2)
     empty = Table(from_frame(train).arrow.slice(0, 0))
     with pytest.raises(CutsError) as caught:
@@ -444,7 +447,7 @@ def test_the_command_prints_json_and_talks_on_stderr(tmp_path: Path, capsys: pyt
     output, code = run([*words, "--format", "json", "-q", "--bins", "quantile"], tmp_path)
     assert (code, json.loads(output)["marginals"]["bins"]) == (0, "quantile")
     output, _ = run(words, tmp_path)
-    assert output.startswith("comparing marginals of 1\n")
+    assert output.startswith("comparing marginals of 1 column\n")
     output, code = run([*words[:-1], "marginal"], tmp_path)
     assert (code, "there is no part 'marginal'" in output) == (2, True)
     output, code = run([*words, "--drop", "A99"], tmp_path)

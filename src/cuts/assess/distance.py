@@ -1,14 +1,15 @@
-"""How far the marginals of the synthetic rows are from those of the train rows, and how far chance alone takes them.
+"""The distance of the marginals of the synthetic rows to those of the train rows, and the distance due to sampling.
 
-The distance of two marginals is their total variation, half the sum over cells of |p - q|: 0 when they are the same, 1
-when they share no cell. The paper divides it by the number of cells; both are given. The floor is the distance of as
-many train rows drawn again with replacement: what drawing rows one by one costs, even from the right distribution.
+The distance of two marginals is their total variation, half the sum over cells of |p - q|: 0 when they are equal, 1
+when they have no cell in common. The paper divides it by the number of cells; both are given. The floor is the distance
+of as many train rows resampled with replacement: the sampling error of independent rows of the right distribution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb, prod
 from typing import TypeAlias
@@ -18,18 +19,28 @@ import numpy as np
 from cuts.assess.grid import Bins, Grid, cells
 from cuts.assess.sample import Sample
 from cuts.data.table import Floats, IntArray
+from cuts.text.diagnostic import counted
 
 WAYS = (1, 2, 3)
-MAX_CLIQUES = 1_500  # of one kind; all triples of 21 columns are fewer
-REDRAWS = 3  # of the train rows, for the floor
-MAX_CELLS = 2_000_000  # beyond, only the cells that hold rows are counted
 
 Clique: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class DistanceSettings:
+    """How much is computed: sets of columns of one size, resamples for the floor, and cells of a dense marginal."""
+
+    max_cliques: int = 1_500  # all triples of 21 columns are fewer
+    resamples: int = 3
+    max_cells: int = 2_000_000  # beyond, only the cells that have rows are stored
+
+
+DEFAULT_SETTINGS = DistanceSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class Distance:
-    """The mean distance over marginals of so many columns; `paper` divides each by its number of cells."""
+    """The mean distance over marginals of `ways` columns; `paper` divides each by its number of cells."""
 
     ways: int
     with_target: bool
@@ -52,7 +63,7 @@ class ColumnDistance:
 
 @dataclass(frozen=True, slots=True)
 class Marginals:
-    """All distances, and those of the columns one by one."""
+    """All mean distances, and the distance of each column."""
 
     bins: Bins
     distances: tuple[Distance, ...]
@@ -67,52 +78,60 @@ class _Measured:
 
 
 def measure_marginals(
-    synthetic: Sample, train: Sample, grid: Grid, *, target: str | None, seed: int, say: Callable[[str], None]
+    synthetic: Sample,
+    train: Sample,
+    grid: Grid,
+    *,
+    target: str | None,
+    seed: int,
+    say: Callable[[str], None],
+    settings: DistanceSettings = DEFAULT_SETTINGS,
 ) -> Marginals:
     """Distances of marginals of one, two and three columns: of all of them, and of those with the target."""
     names = [axis.column.name for axis in grid.axes]
     rng = np.random.default_rng(seed)
-    again = [rng.multinomial(synthetic.rows, np.full(train.rows, 1 / train.rows)).astype(float) for _ in range(REDRAWS)]
-    drawn, real = cells(synthetic, grid), cells(train, grid)
-    known: dict[Clique, _Measured] = {}
+    uniform = np.full(train.rows, 1 / train.rows)
+    resamples = [rng.multinomial(synthetic.rows, uniform).astype(float) for _ in range(settings.resamples)]
+    ours, theirs = cells(synthetic, grid), cells(train, grid)
 
+    @cache
     def measure(clique: Clique) -> _Measured:
-        if clique not in known:
-            known[clique] = _measure(clique, drawn, real, again, grid.sizes)
-        return known[clique]
+        return _measure(clique, ours, theirs, resamples, grid.sizes, settings.max_cells)
 
     distances: list[Distance] = []
     for ways in WAYS:
         if ways > len(names):
             break
-        say(f"comparing marginals of {ways}")
-        chosen = pick_cliques(len(names), ways, rng)
+        say(f"comparing marginals of {counted(ways, 'column')}")
+        chosen = pick_cliques(len(names), ways, rng, max_cliques=settings.max_cliques)
         distances.append(_mean(ways, False, [measure(c) for c in chosen], comb(len(names), ways)))
         if target is not None:
             fixed = names.index(target)
-            chosen = pick_cliques(len(names), ways, rng, fixed)
+            chosen = pick_cliques(len(names), ways, rng, fixed, max_cliques=settings.max_cliques)
             distances.append(_mean(ways, True, [measure(c) for c in chosen], comb(len(names) - 1, ways - 1)))
     single = [measure((i,)) for i in range(len(names))]
     columns = tuple(ColumnDistance(name, m.distance, m.floor) for name, m in zip(names, single, strict=True))
     return Marginals(grid.bins, tuple(distances), columns)
 
 
-def pick_cliques(columns: int, ways: int, rng: np.random.Generator, fixed: int | None = None) -> list[Clique]:
-    """All sets of so many columns, with `fixed` among them, or a random part when there are too many.
+def pick_cliques(
+    columns: int, ways: int, rng: np.random.Generator, fixed: int | None = None, *, max_cliques: int
+) -> list[Clique]:
+    """All sets of `ways` columns, with `fixed` among them, or a random part when there are more than `max_cliques`.
 
-    >>> pick_cliques(4, 2, np.random.default_rng(0), fixed=2)
+    >>> pick_cliques(4, 2, np.random.default_rng(0), fixed=2, max_cliques=10)
     [(0, 2), (1, 2), (2, 3)]
     """
     others = [column for column in range(columns) if column != fixed]
     free = ways if fixed is None else ways - 1
     own = () if fixed is None else (fixed,)
-    if comb(len(others), free) <= MAX_CLIQUES:
+    if comb(len(others), free) <= max_cliques:
         return [tuple(sorted((*own, *chosen))) for chosen in combinations(others, free)]
-    found: dict[Clique, None] = {}  # as a set that keeps its order
-    while len(found) < MAX_CLIQUES:
+    cliques: dict[Clique, None] = {}  # a set in insertion order
+    while len(cliques) < max_cliques:
         chosen = rng.choice(others, free, replace=False).tolist()
-        found[tuple(sorted((*own, *chosen)))] = None
-    return list(found)
+        cliques[tuple(sorted((*own, *chosen)))] = None
+    return list(cliques)
 
 
 def variation(p: Floats, q: Floats) -> float:
@@ -125,17 +144,22 @@ def variation(p: Floats, q: Floats) -> float:
 
 
 def _measure(
-    clique: Clique, drawn: IntArray, real: IntArray, again: Sequence[Floats], sizes: tuple[int, ...]
+    clique: Clique,
+    synthetic: IntArray,
+    train: IntArray,
+    resamples: Sequence[Floats],
+    sizes: tuple[int, ...],
+    max_cells: int,
 ) -> _Measured:
     size = prod(sizes[i] for i in clique)
-    ours, theirs = _keys(drawn, clique, sizes), _keys(real, clique, sizes)
+    ours, theirs = _keys(synthetic, clique, sizes), _keys(train, clique, sizes)
     width = size
-    if size > MAX_CELLS:
-        together, places = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
-        ours, theirs, width = places[: len(ours)], places[len(ours) :], len(together)
+    if size > max_cells:
+        present, indices = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
+        ours, theirs, width = indices[: len(ours)], indices[len(ours) :], len(present)
     p = np.bincount(theirs, minlength=width) / len(theirs)
     distance = variation(p, np.bincount(ours, minlength=width) / len(ours))
-    floors = [variation(p, np.bincount(theirs, weights, width) / len(ours)) for weights in again]
+    floors = [variation(p, np.bincount(theirs, weights, width) / len(ours)) for weights in resamples]
     return _Measured(distance, float(np.mean(floors)), size)
 
 

@@ -1,4 +1,4 @@
-"""Rows as matrices for learners: categories one column each, numbers as they are or one column a bin."""
+"""Feature matrices for learners: categories one-hot, numbers scaled or one-hot by bin."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from cuts.data.table import IntArray
 Features = Literal["raw", "bins"]
 Matrix: TypeAlias = NDArray[np.float32]
 
-MAX_LEVELS = 256  # categories with a column of their own; rarer ones share one
-MAX_ROWS = 200_000  # learned from
+MAX_LEVELS = 256  # one-hot columns per category column; rarer categories share the last
+MAX_ROWS = 200_000  # trained on
 
 
 def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str], features: Features) -> Matrix:
-    """The named columns of a sample; what is rare, and the scale of numbers, is decided by the train rows."""
+    """The named columns of a sample; the train rows determine which categories are rare and the scale of numbers."""
     parts: list[Matrix] = [np.zeros((sample.rows, 0), np.float32)]
     for axis in grid.axes:
         if axis.column.name not in names:
@@ -44,7 +44,7 @@ def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
 
 
 def _shared(seen: IntArray, size: int) -> IntArray:
-    """The column of every category: the most frequent their own, the rest the last."""
+    """The one-hot column of every category: the most frequent have their own, the rest share the last."""
     frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: MAX_LEVELS - 1]
     owner = np.full(size, MAX_LEVELS - 1, dtype=np.int64)
     owner[frequent] = np.arange(len(frequent))
@@ -52,7 +52,7 @@ def _shared(seen: IntArray, size: int) -> IntArray:
 
 
 def _numbers(sample: Sample, train: Sample, axis: Axis) -> Matrix:
-    """The numbers with the train range as unit; where missing the train median, and a second column that says so."""
+    """The numbers in units of the train range; missing ones are the train median, marked by a second column."""
     name = axis.column.name
     values = (sample.values[name] - axis.low) / ((axis.high - axis.low) or 1.0)  # large moments keep their digits
     missing = np.isnan(values)

@@ -1,7 +1,7 @@
-"""The cells tables are compared on: one a category, and for numbers bins over the range of the train rows.
+"""The cells on which tables are compared: one per category, and for numbers bins over the range of the train rows.
 
-Even bins are those of the paper, so that distances compare with its figures; they have nothing to do with the bins a
-model learns on. Missing values, and categories the schema does not know, have a cell of their own where there are any.
+Equal-width bins are those of the paper, so that distances are comparable with its tables; they are not the bins a model
+learns on. Missing values and categories outside the schema have a cell of their own if there are any.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cuts.data.schema import Category, Modelled, Numeric
 from cuts.data.table import Floats, IntArray
 
 Bins = Literal["uniform", "quantile"]
-BINS = 32  # a numeric column
-_ABOVE = 1e-7  # makes the highest value fall inside the last bin
+BINS = 32  # per numeric column
+_MARGIN = 1e-7  # above the highest value, which then lies inside the last bin
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The cells of one column; `low`, `step` and `edges` are those of a numeric one."""
+    """The cells of one column; `low`, `high`, `step` and `edges` apply to a numeric column."""
 
     column: Modelled
     size: int
@@ -55,12 +55,12 @@ def build_grid(train: Sample, others: Sequence[Sample], bins: Bins) -> Grid:
 
 
 def cells(sample: Sample, grid: Grid) -> IntArray:
-    """The cell of every value, a row a column: shape (columns, rows)."""
+    """The cell of every value: shape (columns, rows)."""
     return np.stack([cell(sample, axis) for axis in grid.axes])
 
 
 def cell(sample: Sample, axis: Axis) -> IntArray:
-    """The cell of every value of one column; what lies beyond the train range is in the first or last bin."""
+    """The cell of every value of one column; values outside the train range are in the first or last bin."""
     values = sample.values[axis.column.name]
     if isinstance(axis.column, Category):
         places = values.astype(np.int64)
@@ -88,7 +88,7 @@ def _axis(column: Modelled, train: Sample, samples: Sequence[Sample], bins: Bins
     has_missing = column.missing or any(np.isnan(sample.values[column.name]).any() for sample in samples)
     low, high, edges = _numbers(column, train, bins)
     size = BINS if edges is None else len(edges) + 1
-    step = (high + _ABOVE - low) / BINS
+    step = (high + _MARGIN - low) / BINS
     return Axis(column, size + has_missing, low, high, step, edges, missing=size if has_missing else None)
 
 

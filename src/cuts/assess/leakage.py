@@ -1,8 +1,8 @@
-"""Whether synthetic rows lie nearer to the train rows than rows of the same source must.
+"""Whether synthetic rows are closer to the train rows than to other rows of the same source.
 
-The test rows were never shown to the model, so a synthetic row should be as near to them as to equally many train
-rows: half of the synthetic rows nearer to each. More near the train rows than that, or more exact copies of them, is
-memory. These are signs, not proofs: a guarantee is what differential privacy gives.
+The model has not seen the test rows, so a synthetic row should be as close to them as to equally many train rows: half
+of the synthetic rows closer to each. A larger share close to the train rows, or more exact copies of them, means that
+rows were memorised. These are indications, not proofs; only differential privacy is a guarantee.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from cuts.assess.sample import Sample, thin
 from cuts.data.schema import Category
 from cuts.data.table import Bools, Floats, IntArray
 
-MAX_SYNTHETIC = 5_000
-MAX_REAL = 10_000
-BLOCK = 2_000_000  # pairs of rows at a time
+MAX_SYNTHETIC_ROWS = 5_000  # whose closest rows are found
+MAX_REAL_ROWS = 10_000
+PAIRS_PER_BLOCK = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
     """Distances of synthetic rows to the closest of equally many train and test rows, from 0 to 1.
 
-    `nearer_to_train` counts a tie half; its standard error is that of drawing the synthetic rows.
+    `nearer_to_train` is the share of rows closer to a train row, ties counted as one half; its standard error is over
+    the synthetic rows.
     """
 
     synthetic_rows: int
@@ -40,22 +41,22 @@ class Nearness:
     train_median: float
     test_5th: float
     test_median: float
-    copy_would_give: float  # `nearer_to_train` of a copy of train rows that all differ: only a part is looked at
+    copy_would_give: float  # `nearer_to_train` of a copy of distinct train rows, of which only a part is searched
 
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """The share of synthetic rows that are, in every column, equal to a real row."""
+    """The share of synthetic rows that are equal to a real row in every column."""
 
     all_train: float
-    train: float  # of as many train rows as there are test rows, or the other way round
+    train: float  # of equally many train and test rows
     test: float
     real_rows: int  # of each of the latter two
 
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """Nearness, and copies: of values as written, and of the cells of the grid."""
+    """Distances to the closest rows, and copies: exact ones, and rows with equal bins."""
 
     nearness: Nearness
     copies: Copies
@@ -65,9 +66,9 @@ class Leakage:
 def measure_leakage(
     synthetic: Sample, train: Sample, test: Sample, grid: Grid, *, seed: int, say: Callable[[str], None]
 ) -> Leakage:
-    """Signs of memory in the synthetic rows; identifiers are not looked at."""
+    """Indications that train rows were memorised; identifiers are left out."""
     rng = np.random.default_rng(seed)
-    say("looking for the closest real rows")
+    say("searching the closest real rows")
     nearness = _nearness(synthetic, train, test, grid, rng)
     samples = (synthetic, train, test)
     as_written = _row_numbers([_distinct(samples, name) for name in train.names])
@@ -84,11 +85,11 @@ def measure_leakage(
 
 
 def closest(rows: Sample, real: Sample, grid: Grid) -> Floats:
-    """The distance of each row to the closest real one: the mean over columns, a category counting 0 or 1, numbers
-    their difference in units of the train range, a missing value 1 from all but another."""
+    """The distance of each row to the closest real row (Gower 1971): the mean over columns of 0 or 1 for categories, of
+    the difference in units of the train range for numbers; a missing value is at distance 1 from any other."""
     ours, theirs = _coordinates(rows, grid), _coordinates(real, grid)
     found = np.empty(rows.rows)
-    step = max(1, BLOCK // max(1, real.rows))
+    step = max(1, PAIRS_PER_BLOCK // max(1, real.rows))
     for start in range(0, rows.rows, step):
         total = np.zeros((min(step, rows.rows - start), real.rows), dtype=np.float32)
         for mine, others in zip(ours, theirs, strict=True):
@@ -99,8 +100,8 @@ def closest(rows: Sample, real: Sample, grid: Grid) -> Floats:
 
 
 def _nearness(synthetic: Sample, train: Sample, test: Sample, grid: Grid, rng: np.random.Generator) -> Nearness:
-    some = min(train.rows, test.rows, MAX_REAL)
-    rows = thin(synthetic, MAX_SYNTHETIC, rng)
+    some = min(train.rows, test.rows, MAX_REAL_ROWS)
+    rows = thin(synthetic, MAX_SYNTHETIC_ROWS, rng)
     known, unseen = (closest(rows, thin(real, some, rng), grid) for real in (train, test))
     nearer = np.where(known < unseen, 1.0, np.where(known > unseen, 0.0, 0.5))
     (train_5th, train_median), (test_5th, test_median) = (

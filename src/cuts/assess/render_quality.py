@@ -77,8 +77,7 @@ def _marginals(found: Marginals, target: str | None) -> str:
     above = [column for column in found.columns if column.distance > column.floor]
     furthest = sorted(above, key=lambda c: c.floor - c.distance)[:MAX_FURTHEST]
     named = ", ".join(f"`{c.column}` {c.distance:.4f} (floor {c.floor:.4f})" for c in furthest)
-    title = f"Marginals: total variation distance to the train rows, numbers in {BINS} {kind} bins"
-    lines = [f"{title}; floor: that of resampled train rows", table]
+    lines = [f"Marginals: total variation distance to the train rows, {BINS} {kind} bins; floor: resampled rows", table]
     return "\n".join([*lines, *_parts_measured(found.distances), f"furthest above the floor: {named or 'none'}"])
 
 

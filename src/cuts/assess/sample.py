@@ -1,6 +1,6 @@
-"""A table as arrays to measure on: categories as places in the schema's list, numbers clipped into its range.
+"""A table as arrays: categories as indices of the schema's list, numbers clipped to its range.
 
-What lies outside the schema is counted, never an error: quality is about the rows that are there.
+Values outside the schema are counted and are no error: evaluation takes the rows as they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Values: TypeAlias = Floats | IntArray
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """How many values of a column its schema does not know: numbers beyond the range, categories, missing ones."""
+    """The number of values outside the schema: numbers out of range, unknown categories, unexpected missing values."""
 
     table: Role
     column: str
@@ -34,11 +34,11 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The rows of a table. A category is its place in the list, after which come missing and unknown."""
+    """The rows of a table. A category is its index in the schema's list; the next two are missing and unknown."""
 
     role: Role
     columns: tuple[Modelled, ...]
-    table: Table  # of the schema's types, values as written
+    table: Table  # with the schema's types, values as written
     values: dict[str, Values]
 
     @property
@@ -70,27 +70,27 @@ def read_sample(table: Table, schema: Schema, role: Role) -> Sample:
 
 
 def outside(samples: Sequence[Sample]) -> tuple[Outside, ...]:
-    """What the schema does not know, for every column and table that has some."""
+    """The values outside the schema, for every column and table that has some."""
     found = [_outside(sample, column) for sample in samples for column in sample.columns]
     return tuple(one for one in found if one.beyond or one.unknown or one.missing)
 
 
-def thin(sample: Sample, most: int, rng: np.random.Generator) -> Sample:
-    """At most so many of the rows, drawn at random without replacement."""
-    if sample.rows <= most:
+def thin(sample: Sample, max_rows: int, rng: np.random.Generator) -> Sample:
+    """At most `max_rows` of the rows, sampled without replacement."""
+    if sample.rows <= max_rows:
         return sample
-    return sample.take(np.sort(rng.choice(sample.rows, most, replace=False)))
+    return sample.take(np.sort(rng.choice(sample.rows, max_rows, replace=False)))
 
 
 def _values(typed: Table, column: Modelled) -> Values:
     missing = typed.missing(column.name)
     if not isinstance(column, Category):
         return np.clip(typed.numbers(column.name), column.low, column.high)
-    known = pa.array(column.categories, pa.string())
-    places = pc.index_in(typed.column(column.name), value_set=known).combine_chunks()
+    categories = pa.array(column.categories, pa.string())
+    indices = pc.index_in(typed.column(column.name), value_set=categories).combine_chunks()
     unknown = len(column.categories) + 1
-    found: IntArray = places.fill_null(unknown).to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.where(missing, len(column.categories), found)
+    codes: IntArray = indices.fill_null(unknown).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.where(missing, len(column.categories), codes)
 
 
 def _outside(sample: Sample, column: Modelled) -> Outside:

@@ -1,4 +1,4 @@
-"""What a search over values for the placeholders of a program found: every point of the grid, over all folds."""
+"""The result of a search over placeholder values: every point of the grid, over all folds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Utility:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One command over the folds: in how many it holds, if a table can tell, and its numbers on average.
+    """One command over the folds: in how many it holds, if that can be checked from a table, and its mean numbers.
 
-    Of a row rule the number is the share of rows that satisfy it; of a comparison of two statistics their difference.
+    For a row rule the number is the share of rows that satisfy it, for two statistics compared their difference.
     """
 
     number: int
@@ -35,48 +35,48 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What came of one choice of values."""
+    """The result of one combination of values."""
 
     values: Mapping[str, str]
     utility: Utility
     holds: int  # folds in which no command fails
-    outcomes: tuple[Outcome, ...]  # of the commands a table says something about
+    outcomes: tuple[Outcome, ...]  # of the commands that can be checked from a table
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """All choices tried, and the utility of the model without any command."""
+    """All combinations tried, and the utility of the model without any command."""
 
     rows: int
     folds: int
-    label: str | None  # whose prediction is the utility; else it is how near the pairs of columns are
+    label: str | None  # utility is the accuracy of predicting it; without one, the closeness of pairs of columns
     free: Utility
     points: tuple[Point, ...]
 
     @property
     def best(self) -> Point | None:
-        """The most useful of the points where no command fails in any fold; if there is none, in the fewest folds.
+        """The point with the highest utility among those where every command holds in the most folds.
 
-        Nothing when something fails at every point in every fold.
+        None when at every point some command fails in every fold.
         """
-        found = max(self.points, key=lambda point: (point.holds, point.utility.mean))
-        return found if found.holds else None
+        best = max(self.points, key=lambda point: (point.holds, point.utility.mean))
+        return best if best.holds else None
 
 
 def sum_up(values: Mapping[str, str], utilities: Sequence[float], verdicts: Sequence[tuple[Verdict, ...]]) -> Point:
-    """The utilities and verdicts of a choice, one each for every fold, as a point."""
-    told = [[verdict for verdict in fold if verdict.rows is not None or verdict.facts] for fold in verdicts]
-    outcomes = tuple(_outcome(same) for same in zip(*told, strict=True))
+    """The point of a combination of values, from one utility and the verdicts per fold."""
+    checked = [[verdict for verdict in fold if verdict.rows is not None or verdict.facts] for fold in verdicts]
+    outcomes = tuple(_outcome(by_fold) for by_fold in zip(*checked, strict=True))
     return Point(values, find_utility(utilities), sum(holds(fold) for fold in verdicts), outcomes)
 
 
-def find_utility(found: Sequence[float]) -> Utility:
-    """The utility of one fold after the other, taken together.
+def find_utility(utilities: Sequence[float]) -> Utility:
+    """The mean and standard deviation of the utilities of the folds.
 
     >>> find_utility([0.25, 0.75, 0.5])
     Utility(mean=0.5, std=0.25)
     """
-    return Utility(fmean(found), stdev(found))
+    return Utility(fmean(utilities), stdev(utilities))
 
 
 def _outcome(folds: Sequence[Verdict]) -> Outcome:

@@ -81,12 +81,15 @@ def search(
         if residual(evaluations[-1], problem) <= settings.close:
             break
         J = broyden_update(J, evaluations[-2], evaluations[-1], settings)
-    last = evaluate(affordable_setting(evaluations, combined_setting(evaluations, problem, J, settings), problem))
+    defined = [evaluation for evaluation in evaluations if is_defined(evaluation, first)]
+    if len(defined) == 1:
+        return Outcome(tuple(evaluations), first)
+    last = evaluate(affordable_setting(defined, combined_setting(defined, problem, J, settings), problem))
     evaluations.append(last)
-    affordable = [evaluation for evaluation in evaluations if is_affordable(evaluation, problem)]
-    best = min(affordable, key=lambda e: (excess(e, problem), residual(e, problem)), default=first)
+    possible = [e for e in evaluations if is_defined(e, first) and is_affordable(e, problem)]
+    best = min(possible, key=lambda e: (excess(e, problem), residual(e, problem)), default=first)
     is_worse = (
-        not is_affordable(last, problem)
+        last not in possible
         or excess(best, problem) < excess(last, problem)
         or residual(best, problem) < residual(last, problem) - settings.close
     )
@@ -152,6 +155,11 @@ def affordable_setting(evaluations: Sequence[Evaluation], setting: Floats, probl
             break
     result: Floats = (first.setting + part * way).astype(np.float64)
     return result
+
+
+def is_defined(evaluation: Evaluation, first: Evaluation) -> bool:
+    """Whether every measure that is defined at the start is still: a rate among the chosen needs some in every group."""
+    return not bool((np.isnan(evaluation.measures) & ~np.isnan(first.measures)).any())
 
 
 def is_affordable(evaluation: Evaluation, problem: Problem) -> bool:
