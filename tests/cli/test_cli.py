@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from console import run
-from cuts import cli
+from cuts.flow import inputs
 
 PROGRAM = "SYNTHESIZE: adult; ENFORCE: sex == Male; ENFORCE: E[age] == 39 WITHIN 1; END;\n"
 
@@ -229,6 +229,6 @@ def test_our_own_bug_is_not_hidden_as_an_error_of_the_user(monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(cli.pipeline, "read_program", broken)
+    monkeypatch.setattr(inputs, "read_program", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         run(["cuts", "check", "p.cuts"], folder)
