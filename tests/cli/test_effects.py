@@ -108,7 +108,7 @@ def test_run_tells_the_price_of_every_command(done: Done) -> None:
         head = f"\nLine {line}: measure against accuracy of predicting `paid`\n"
         assert done.text.count(head) == 1
         at = done.text.index(head)
-        cells = below(done.text[at:], " ")
+        cells = below(done.text[at:], "measure")
         assert cells[0].endswith("before")
         assert sum(cell.endswith("chosen") for cell in cells) == 1
         assert all(re.match(r" *[\d.]+ +\d+\.\d\d %", cell) for cell in cells)
