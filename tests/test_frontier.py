@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console import run
 from cuts.cli.frontier import as_data, as_picture, as_text
-from cuts.cli.picture import Axis, Mark, draw_picture
+from cuts.cli.picture import Mark, Picture, as_svg
 from cuts.config import Config
 from cuts.count.folds import count_folds
 from cuts.count.sources import rows_of
@@ -40,7 +40,7 @@ FAST = Config(steps=100, components=20, smoothing=0.05)
 FAST_FILE = "steps = 100\ncomponents = 20\nsmoothing = 0.05\n"
 
 
-def jobs(rows: int = 1_000) -> Table:
+def jobs(rows: int = 600) -> Table:
     """Who is hired depends on skill, and as much on sex."""
     rng = np.random.default_rng(0)
     sex = rng.choice(["female", "male"], rows)
@@ -73,7 +73,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_gap_falls_towards_the_programs_choice_and_so_does_the_accuracy(found: Frontier) -> None:
-    assert (found.rows, found.folds, found.command.origin.line) == (1_000, 2, 4)
+    assert (found.rows, found.folds, found.command.origin.line) == (600, 2, 4)
     assert [point.fraction for point in found.points] == [0.0, 0.5, 1.0, 1.25]
     assert [point.is_chosen for point in found.points] == [False, False, True, False]
     free, middle, chosen, _ = found.points
@@ -146,24 +146,49 @@ def test_rows_are_kept_as_they_are_beside_their_codes(rows: int, size: int, fold
 # --- the picture
 
 
-def circles(svg: str) -> list[ElementTree.Element]:
-    return ElementTree.fromstring(svg).findall("{http://www.w3.org/2000/svg}circle")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def positions(svg: str, kind: str) -> dict[str, tuple[float, float]]:
+    """Where the marks of a kind are drawn, by name, in drawing order."""
+    groups = [group for group in ElementTree.fromstring(svg).iter(f"{SVG}g") if kind in group.get("id", "")]
+    marks = {group.get("id", ""): group.find(f".//{SVG}use") for group in groups}
+    return {
+        name: (float(mark.get("x", "")), float(mark.get("y", ""))) for name, mark in marks.items() if mark is not None
+    }
+
+
+def texts(svg: str) -> list[str | None]:
+    return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
 def test_the_picture_has_every_point_and_a_ring_around_the_chosen_one(found: Frontier) -> None:
-    drawn = circles(as_picture(found))
-    points = [each for each in drawn if each.get("class", "").startswith("point")]
-    (ring,) = (each for each in drawn if each.get("class") == "ring")
-    assert len(points) == len(found.points)
-    assert [each.get("class") == "point full" for each in points] == [point.on_frontier for point in found.points]
-    assert (ring.get("cx"), ring.get("cy")) == (points[2].get("cx"), points[2].get("cy"))
-    across = [float(each.get("cx", "")) for each in points]
+    svg = as_picture(found)
+    points = positions(svg, "point")
+    assert [name.startswith("filled") for name in points] == [point.on_frontier for point in found.points]
+    assert list(positions(svg, "ring").values()) == [list(points.values())[2]]
+    across, down = zip(*points.values(), strict=True)
     assert np.argsort(across).tolist() == np.argsort([point.gap.mean for point in found.points]).tolist()
-    assert as_picture(found) == as_picture(replace(found))
-    labels = [each.text for each in ElementTree.fromstring(as_picture(found)).iter() if each.tag.endswith("text")]
-    assert labels[-4:] == ["0", "0.5", "1 chosen", "1.25"]
+    assert np.argsort(down).tolist() == np.argsort([-point.accuracy.mean for point in found.points]).tolist()
+    assert [text for text in texts(svg) if text in {"0", "0.5", "1 program", "1.25"}][-4:] == [
+        "0",
+        "0.5",
+        "1 program",
+        "1.25",
+    ]
+    assert as_picture(replace(found)) == svg
 
 
+def test_the_picture_is_described_for_screen_readers(found: Frontier) -> None:
+    root = ElementTree.fromstring(as_picture(found))
+    assert root.get("role") == "img"
+    assert root.findtext(f"{SVG}title") == "The price of fairness"
+    described = root.findtext(f"{SVG}desc") or ""
+    assert described.count("strength") == len(found.points)
+    assert f"gap {found.points[0].gap.mean:.4f}" in described
+
+
+@settings(max_examples=20, deadline=None)
 @given(
     st.text(max_size=150),
     st.lists(st.tuples(*[st.floats(0, 1) | st.just(float("nan"))] * 4, st.booleans()), max_size=8),
@@ -171,40 +196,51 @@ def test_the_picture_has_every_point_and_a_ring_around_the_chosen_one(found: Fro
 def test_any_text_and_any_points_make_a_picture_inside_its_frame(
     text: str, points: list[tuple[float, float, float, float, bool]]
 ) -> None:
-    marks = [Mark(*numbers, text[:5], text, full, not full) for *numbers, full in points]
-    svg = draw_picture(marks, Axis(text, 0.0, 1.0), Axis(text, 0.0, 1.0), title=text, notes=[text, text])
-    places = [(float(each.get("cx", "")), float(each.get("cy", ""))) for each in circles(svg)]
-    assert all(0 < x < 720 and 0 < y < 480 for x, y in places)
-    assert len([each for each in circles(svg) if each.get("r") == "5"]) == sum(
-        np.isfinite(x) and np.isfinite(y) for x, y, *_ in points
-    )
-    assert "nan" not in svg.replace(text, "") or "nan" in text
+    marks = [Mark(*numbers, text[:5], filled, not filled) for *numbers, filled in points]
+    svg = as_svg(Picture(marks, text, text, text, [text, text], text))
+    *_, width, height = map(float, ElementTree.fromstring(svg).get("viewBox", "").split())
+    drawn = positions(svg, "point")
+    assert all(0 < x < width and 0 < y < height for x, y in drawn.values())
+    assert len(drawn) == sum(np.isfinite(x) and np.isfinite(y) for x, y, *_ in points)
+
+
+def test_a_picture_without_matplotlib_is_refused_before_any_work(folder: Path) -> None:
+    (folder / "p.cuts").unlink()  # nothing is read
+    with patch.dict("sys.modules", {"matplotlib": None}):
+        output, code = run(["cuts", "tune", "p.cuts", "--frontier", "-o", "f.svg"], folder)
+    assert output == 'error[missing-extra]: drawing a picture needs matplotlib\n  = help: pip install "cuts[report]"\n'
+    assert code == 2
 
 
 # --- the command
 
 
-def test_the_command_prints_a_table_draws_a_picture_and_tells_the_same_as_json(folder: Path) -> None:
-    asked = "cuts tune p.cuts --frontier --points 2 --folds 2 --label hired --config fast.toml -q -o f.svg"
-    words = asked.split()
-    output, code = run(words, folder)
-    lines = output.splitlines()
+def test_the_command_prints_json_and_draws_a_picture(folder: Path) -> None:
+    (folder / "p.cuts").write_text(FAIR.replace("<= 0.1", "<= 0.9"))  # met already: nothing to search
+    words = (
+        "cuts tune p.cuts --frontier --points 2 --folds 2 --label hired --config fast.toml -q -o f.svg --format json"
+    )
+    output, code = run(words.split(), folder)
+    data = json.loads(output)
     assert code == 0
-    assert lines[0].startswith("300 rows in 2 folds; line 4: DEMOGRAPHIC_PARITY(protected=sex")
-    assert lines[4].split() == ["turned", "gap", "±", "accuracy", "±", "frontier"]
-    assert [line.split()[0] for line in lines[5:]] == ["0", "1", "1.25"]
-    assert lines[6].endswith("chosen")
-    first = (folder / "f.svg").read_bytes()
-    assert len(circles(first.decode())) == 4
-    data = json.loads(run([*words, "--format", "json"], folder)[0])
-    assert (folder / "f.svg").read_bytes() == first
+    assert (data["rows"], data["folds"]) == (300, 2)
+    assert [point["fraction"] for point in data["points"]] == [0, 1, 1.25]
+    assert len(positions((folder / "f.svg").read_text(), "point")) == 3
+
+
+def test_text_and_json_have_the_same_numbers(found: Frontier) -> None:
+    lines = as_text(found).splitlines()
+    data = json.loads(json.dumps(as_data(found), allow_nan=False))
+    assert lines[0].startswith("600 rows in 2 folds; line 4: DEMOGRAPHIC_PARITY(protected=sex")
+    assert lines[5].split() == ["strength", "gap", "±", "std", "accuracy", "±", "std", "frontier"]
+    assert [line.split()[0] for line in lines[6:]] == ["0", "0.5", "1", "1.25"]
     assert list(data) == ["rows", "folds", "command", "points"]
     assert (data["command"]["line"], data["command"]["measure"]) == (4, "DEMOGRAPHIC_PARITY")
-    for point, line in zip(data["points"], lines[5:], strict=True):
+    for point, line in zip(data["points"], lines[6:], strict=True):
         numbers = [point["gap"]["mean"], point["gap"]["std"], point["accuracy"]["mean"], point["accuracy"]["std"]]
         assert line.split()[1:5] == [f"{number:.4f}" for number in numbers]
         assert ("*" in line) == point["on_frontier"]
-        assert ("chosen" in line) == point["is_chosen"]
+        assert ("program" in line) == point["is_chosen"]
 
 
 SECOND = "    ENFORCE: FAIRNESS: EQUALIZED_ODDS(protected=sex, target=hired) <= 0.1;\n\nEND;"
@@ -213,10 +249,10 @@ SECOND = "    ENFORCE: FAIRNESS: EQUALIZED_ODDS(protected=sex, target=hired) <= 
 @pytest.mark.parametrize(
     ("program", "options", "said"),
     [
-        (FAIR, "--frontier --grid w=1", "error[bad-setting]: `--grid` and `--frontier` are two different searches"),
-        (FAIR, "--points 4 --grid w=1", "error[bad-setting]: `--points` is of the frontier"),
+        (FAIR, "--frontier --grid w=1", "error[bad-setting]: `--grid` and `--frontier` exclude each other"),
+        (FAIR, "--points 4 --grid w=1", "error[bad-setting]: `--points` needs `--frontier`"),
         (FAIR, "--frontier --points 1", "Invalid value for '--points'"),
-        (FAIR, "--frontier -o f.png", "error[unknown-format]: the picture is an `.svg` file"),
+        (FAIR, "--frontier -o f.png", "error[unknown-format]: the picture is written as `.svg`"),
         (FAIR, "--frontier -o none/f.svg", "error[unwritable-file]: none/f.svg cannot be written"),
         (
             FAIR.replace("    ENFORCE: FAIR", "-- "),
@@ -260,6 +296,6 @@ def test_too_few_points_are_refused() -> None:
 def test_a_number_no_fold_knows_is_a_dash_and_not_drawn(found: Frontier) -> None:
     unknown = Point(0.0, Figure(float("nan"), float("nan")), found.points[0].accuracy, False)
     some = replace(found, points=(unknown, *found.points[1:]))
-    assert as_text(some).splitlines()[5].split()[:3] == ["0", "-", "-"]
+    assert as_text(some).splitlines()[6].split()[:3] == ["0", "-", "-"]
     assert as_data(some)["points"][0]["gap"] == {"mean": None, "std": None}
-    assert len(circles(as_picture(some))) == len(found.points)
+    assert len(positions(as_picture(some), "point")) == len(found.points) - 1

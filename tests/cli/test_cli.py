@@ -6,12 +6,17 @@ import json
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from console import run
-from cuts import cli
+from cuts.cli.options import flatten_options
+from cuts.flow import inputs
 
 PROGRAM = "SYNTHESIZE: adult; ENFORCE: sex == Male; ENFORCE: E[age] == 39 WITHIN 1; END;\n"
 
@@ -194,13 +199,47 @@ def test_a_program_beside_its_table_finds_it(folder: Path) -> None:
     assert run(["cuts", "verify", "own.cuts", "people.csv"], folder)[1] == 0
 
 
-@pytest.mark.parametrize(
-    "command", ["check", "fmt", "plan", "explain", "verify", "datasets", "schema infer", "schema check"]
-)
+COMMANDS = ["run", "fit", "sample", "tune", "check", "fmt", "plan", "explain", "verify", "evaluate", "datasets"]
+COMMANDS += ["schema infer", "schema show", "schema check", "ledger show", "ledger list", "ledger transcript"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_is_one_sentence_and_one_example(tmp_path: Path, command: str) -> None:
     output, code = run(["cuts", *command.split(), "--help"], tmp_path)
     assert code == 0
     assert output.count("Example: cuts ") == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    width: Annotated[int, typer.Option("--width", help="Width in cm.")]
+    unit: Annotated[Literal["cm", "mm"], typer.Option("--unit", help="Unit.")] = "cm"
+
+
+def test_a_group_of_options_is_one_value_and_one_option_per_field() -> None:
+    app, seen = typer.Typer(), []
+
+    @app.command()
+    @flatten_options
+    def draw(
+        shape: Annotated[str, typer.Argument(help="Shape.")],
+        *,
+        bold: Annotated[bool, typer.Option("--bold")] = False,
+        size: Size,
+        quiet: Annotated[bool, typer.Option("--quiet")] = False,
+    ) -> None:
+        """Draw a shape."""
+        seen.append((shape, bold, size, quiet))
+
+    runner = CliRunner()
+    assert runner.invoke(app, ["box", "--width", "3", "--bold"]).exit_code == 0
+    assert runner.invoke(app, ["box", "--width", "3", "--unit", "mm", "--quiet"]).exit_code == 0
+    assert seen == [("box", True, Size(width=3), False), ("box", False, Size(width=3, unit="mm"), True)]
+    assert runner.invoke(app, ["box"]).exit_code == 2  # a field without a default is a required option
+    assert runner.invoke(app, ["box", "--width", "3", "--unit", "km"]).exit_code == 2
+    help = runner.invoke(app, ["--help"]).output
+    places = [help.index(word) for word in ("Draw a shape.", "--bold", "--width", "--unit", "--quiet")]
+    assert places == sorted(places)
 
 
 WITHOUT_TORCH = """
@@ -229,6 +268,6 @@ def test_our_own_bug_is_not_hidden_as_an_error_of_the_user(monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(cli.pipeline, "read_program", broken)
+    monkeypatch.setattr(inputs, "read_program", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         run(["cuts", "check", "p.cuts"], folder)

@@ -105,9 +105,11 @@ def test_a_preview_trains_one_learner_a_command(done: Done) -> None:
 
 def test_run_tells_the_price_of_every_command(done: Done) -> None:
     for line in (4, 5):
-        (at,) = (m.start() for m in re.finditer(rf"^Line {line}: what its number costs", done.text, re.MULTILINE))
-        cells = below(done.text[at:], " ")
-        assert cells[0].endswith("as it was")
+        head = f"\nLine {line}: measure against accuracy of predicting `paid`\n"
+        assert done.text.count(head) == 1
+        at = done.text.index(head)
+        cells = below(done.text[at:], "measure")
+        assert cells[0].endswith("before")
         assert sum(cell.endswith("chosen") for cell in cells) == 1
         assert all(re.match(r" *[\d.]+ +\d+\.\d\d %", cell) for cell in cells)
 
@@ -124,7 +126,7 @@ def test_the_report_has_the_same_as_json(done: Done) -> None:
         assert effect["deciding"] in effect["learners"]
         assert set(effect["deciding"]) == {"learner", "value", "interval", "accuracy"}
     assert report["verdicts"][1]["panel"]["deciding"]["value"] <= 0.15
-    (knob,) = report["fit"]["knobs"]
+    (knob,) = report["fit"]["group_shares"]
     assert (knob["column"], knob["group"], knob["target"], knob["desired"]) == ("sex", "f", "paid", "yes")
     curves = {curve["line"]: curve for curve in report["fit"]["trade_offs"]}
     assert set(curves) == {4, 5}

@@ -130,7 +130,7 @@ def test_run_writes_rows_gives_verdicts_and_tells_what_was_spent(folder: Path) -
     assert list(rows[0]) == ["age", "ward", "smokes"]
     assert all(int(row["age"]) >= 40 for row in rows if row["ward"] == "surgery")
     assert "1 hold, 0 fail" in output
-    assert "private with epsilon 3, delta 1e-06" in output
+    assert "differentially private with epsilon 3 and delta 1e-06" in output
     assert re.search(r"1 release of `people`, together epsilon [23](\.\d+)? at delta 1e-06 \(.*ledger\.jsonl\)", output)
     report = json.loads((folder / "r.json").read_text())
     assert "differential privacy" in report["privacy"]["promise"]
@@ -166,9 +166,9 @@ def test_progress_is_told_in_stages_and_shares_never_in_counts(folder: Path, mon
 def test_quiet_says_nothing(folder: Path) -> None:
     output, code = fit(folder, "-q")
     assert code == 0
-    assert output.startswith("m.synth: ")
+    assert output.endswith("; written to m.synth\n")
     assert output.count("\n") == 1
-    assert re.search(r"fitted to \d+ noisy tables of about [\d,]+ rows in 30 steps", output)
+    assert re.search(r"fitted to \d+ noisy tables of about [\d,]+ rows, differentially private", output)
 
 
 def test_fit_as_json_tells_promise_and_cost(folder: Path) -> None:
@@ -368,17 +368,17 @@ def test_ledger_show_tells_every_read_and_the_promise(shelf: Path) -> None:
         output, code = cuts(f"ledger show {file}", shelf)
         assert code == 0
         head, *lines = output.splitlines()
-        assert head.split() == ["read", "kind", "columns", "noise", "rho", "rho", "so", "far"]
+        assert head.split() == ["query", "kind", "columns", "noise", "scale", "rho", "rho", "in", "total"]
         reads = lines[: lines.index("")]
         assert [int(line.split()[0]) for line in reads] == list(range(1, len(reads) + 1))
         assert {line.split()[1] for line in reads} <= {"measure", "select"}
         for said in (
-            "promised",
+            "guarantee",
             "epsilon 3, delta 1e-06",
             "one row",
             "add/remove",
             "declared, sha256",
-            "its release 1",
+            ", release 1",
         ):
             assert said in output
         assert "the joint distribution of the transcript, the model, every sample" in output
@@ -403,7 +403,7 @@ def test_ledger_show_as_json_adds_up_exactly(shelf: Path) -> None:
 
 def test_releases_of_one_data_id_add_up_whatever_their_files(folder: Path) -> None:
     (folder / "other.csv").write_text(people(300, seed=4))
-    assert cuts("ledger list", folder) == (f"{folder / 'ledger.jsonl'}: no release yet\n", 0)
+    assert cuts("ledger list", folder) == (f"{folder / 'ledger.jsonl'}: no releases yet\n", 0)
     for more in ("--data-id patients", "--data-id patients --data other.csv", "--data other.csv"):
         output, code = fit(folder, more)
         assert code == 0, output
@@ -413,7 +413,7 @@ def test_releases_of_one_data_id_add_up_whatever_their_files(folder: Path) -> No
     assert 3.5 < spent["patients"]["epsilon"] < 6
     output, code = cuts("ledger list", folder)
     head, first, second = output.splitlines()
-    assert head.split() == ["data", "releases", "rho", "epsilon", "at", "delta"]
+    assert head.split() == ["data", "set", "releases", "rho", "(zCDP)", "epsilon", "at", "delta"]
     assert (first.split()[:2], second.split()[:2]) == (["patients", "2"], ["people", "1"])
     assert fit(folder, "--data-id patients --max-epsilon 5")[1] == 5
 

@@ -123,9 +123,9 @@ def tune(
         )
     command = None if tuning.best is None else _command(program, {**values, **tuning.best.values}, fit)
     if format == "json":
-        print_json(_as_data(tuning, command))
+        print_json(as_data(tuning, command))
     else:
-        print(_as_text(tuning, command))
+        print(as_text(tuning, command))
 
 
 def _real_rows(program: Program, fit: FitOptions) -> OpenedRows:
@@ -235,7 +235,7 @@ def _command(program: Path, values: Mapping[str, str | float], fit: FitOptions) 
 # --- what is printed
 
 
-def _as_text(tuning: Tuning, command: str | None) -> str:
+def as_text(tuning: Tuning, command: str | None) -> str:
     """One line per combination of values, the model without commands first, then the recommendation."""
     names = list(tuning.points[0].values)
     lines = [f"line {outcome.line}" for outcome in tuning.points[0].outcomes]
@@ -279,7 +279,7 @@ def _advice(tuning: Tuning) -> str:
     return "highest utility among the combinations that satisfied every command in every fold:"
 
 
-def _as_data(tuning: Tuning, command: str | None) -> dict[str, Any]:
+def as_data(tuning: Tuning, command: str | None) -> dict[str, Any]:
     """The same facts as JSON values."""
     best = tuning.best
     return {

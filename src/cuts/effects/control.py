@@ -158,7 +158,7 @@ def affordable_setting(evaluations: Sequence[Evaluation], setting: Floats, probl
 
 
 def is_defined(evaluation: Evaluation, first: Evaluation) -> bool:
-    """Whether every measure that is defined at the start is still: a rate among the chosen needs some in every group."""
+    """Whether every measure defined at the start still is: a rate among the chosen needs some in every group."""
     return not bool((np.isnan(evaluation.measures) & ~np.isnan(first.measures)).any())
 
 
