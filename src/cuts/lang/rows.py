@@ -243,20 +243,21 @@ def _warn_about_points(held: LinearCompare, op: CompareOp, span: Span, scope: Sc
                 f"`{reals[0]}` holds real numbers: hardly any row equals a number exactly",
                 span,
                 "matches a single point" if op == "==" else "excludes a single point",
-                f"{_range_around(held, scope)}, or declare the column with `decimals` or as an integer in the schema",
+                f"{_range_around(held, op, scope)}, or declare `decimals` for the column in the schema",
                 severity="warning",
             )
         )
 
 
-def _range_around(held: LinearCompare, scope: Scope) -> str:
+def _range_around(held: LinearCompare, op: CompareOp, scope: Scope) -> str:
     """A help that gives a range around the number, one hundredth of the column's range wide."""
     column = scope.schema[held.form.columns[0]]
+    word = "BETWEEN" if op == "==" else "NOT BETWEEN"
     if len(held.form.columns) > 1 or not isinstance(column, Real):
-        return "give a range with `BETWEEN`"
+        return f"give a range with `{word}`"
     margin = (column.high - column.low) / 200
     ends = [printer.short(held.bound - margin, 4), printer.short(held.bound + margin, 4)]
-    return f"give a range, e.g. `{printer.name(column.name)} BETWEEN {ends[0]} AND {ends[1]}`"
+    return f"give a range, e.g. `{printer.name(column.name)} {word} {ends[0]} AND {ends[1]}`"
 
 
 # --- sets and missing values
