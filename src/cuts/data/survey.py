@@ -158,6 +158,6 @@ def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: 
         few = f"seen fewer than {limits.rare} times"
         every = len(rare) == len(counts)
         notes.append(
-            f"every value is {few}, so all are drawn" if every else f"not drawn, {few}: {listed(rare, most=3)}"
+            f"every value is {few}, so all are drawn" if every else f"not drawn, {few}: {listed(rare, limit=3)}"
         )
     return notes

@@ -22,6 +22,7 @@ from cuts.lang.syntax import Program
 from cuts.privacy.reading import PrivateFile, PrivateFrame, PrivateRows
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 from cuts.text.files import read_text
+from cuts.text.names import unknown_column
 from cuts.text.source import Source
 
 
@@ -114,9 +115,7 @@ def schema_of(
 def with_label(schema: Schema, label: str) -> Schema:
     """The schema with another column to predict."""
     if label not in schema:
-        help = did_you_mean(label, schema.names)
-        title = f"there is no column `{label}` in `{schema.name}`"
-        raise CutsError([Diagnostic("unknown-column", title, help=help)])
+        raise CutsError([unknown_column(label, schema.name, schema.names)])
     return replace(schema, label=label)
 
 
