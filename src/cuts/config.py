@@ -67,7 +67,7 @@ def config_from(given: Mapping[str, Any]) -> Config:
         Diagnostic(
             "bad-config",
             f"there is no setting `{name}`",
-            help=did_you_mean(name, names) or f"the settings are {listed(names, most=len(names))}",
+            help=did_you_mean(name, names) or f"the settings are {listed(names, limit=len(names))}",
             exit_code=USAGE,
         )
         for name in given

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from cuts import check
+from cuts.lang.keywords import RESERVED
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.placeholders import fill
+from cuts.lang.printer import name as render_name
 from cuts.lang.printer import render
 from cuts.lang.syntax import Number, Text
 from cuts.text.diagnostic import CutsError
@@ -85,7 +90,7 @@ def test_every_syntax_error_is_named(text: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize("opening", ["NOT ", "(", "-(", "E[", "max(", "age > 3 AND (", "sex == Male IMPLIES ("])
-@pytest.mark.parametrize("depth", [60, 5_000])
+@pytest.mark.parametrize("depth", [60, 1_500])
 def test_deep_nesting_is_answered(opening: str, depth: int) -> None:
     closing = {"(": ")", "[": "]"}.get(opening[-1], "")
     text = f"SYNTHESIZE: adult; ENFORCE: {opening * depth}age > 3{closing * depth}; END;"
@@ -112,6 +117,19 @@ def test_a_caret_points_at_the_mistake() -> None:
     (found,) = caught.value.diagnostics
     assert found.span is not None
     assert text[found.span.start : found.span.end] == "ADN"
+
+
+def test_the_reference_lists_the_reserved_words() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/language.md").read_text()
+    (paragraph,) = [part for part in page.split("\n\n") if part.startswith("**Reserved words**")]
+    assert set(re.findall(r"`(\w+)`", paragraph)) == RESERVED
+
+
+@pytest.mark.parametrize("word", sorted(RESERVED))
+def test_a_reserved_word_is_a_name_only_in_backticks(word: str) -> None:
+    assert parse_expression(f"`{word.lower()}` > 3") == parse_expression(render_name(word.lower()) + " > 3")
+    with pytest.raises(CutsError):
+        parse_expression(f"{word.lower()} > 3")
 
 
 def test_placeholders_are_filled_with_numbers_and_texts() -> None:

@@ -10,13 +10,13 @@ from cuts.lang.syntax import Expr, Program
 from strategies import expressions, programs
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(expressions)
 def test_an_expression_is_read_back_as_it_was_printed(expr: Expr) -> None:
     assert parse_expression(expression(expr)) == expr
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(programs)
 def test_a_program_is_read_back_as_it_was_printed_and_printing_is_stable(program: Program) -> None:
     text = render(program)

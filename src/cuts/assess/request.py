@@ -16,7 +16,8 @@ from cuts.assess.sample import Role, Sample, comparable, read_sample
 from cuts.data.conform import conform
 from cuts.data.schema import Category, Column, Integer, Schema, desired_outcome
 from cuts.data.table import Table
-from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, did_you_mean, listed
+from cuts.text import names
+from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, listed
 
 Part = Literal["marginals", "downstream", "fairness", "leakage", "discriminator"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -197,9 +198,7 @@ def empty_table(role: Role) -> Diagnostic:
 
 def missing_column(name: str, role: Role, table: Table) -> Diagnostic:
     """A column one of the tables lacks."""
-    return Diagnostic(
-        "missing-column", f"the {role} table has no column `{name}`", help=did_you_mean(name, table.names)
-    )
+    return names.missing_column(name, f"the {role} table", table.names)
 
 
 def nothing_to_compare() -> Diagnostic:
@@ -214,14 +213,12 @@ def nothing_to_learn_from(target: str) -> Diagnostic:
 
 def unknown_column(name: str, schema: Schema) -> Diagnostic:
     """A target or group column the schema does not have."""
-    help = did_you_mean(name, schema.names) or f"its columns are {listed(schema.names)}"
-    return Diagnostic("unknown-column", f"there is no column `{name}` in `{schema.name}`", help=help)
+    return names.unknown_column(name, schema.name, schema.names)
 
 
 def unknown_category(desired: str, column: Category) -> Diagnostic:
     """A desired outcome the target cannot have."""
-    help = did_you_mean(desired, column.categories) or f"its values are {listed(column.categories)}"
-    return Diagnostic("unknown-category", f"the column `{column.name}` has no value `{desired}`", help=help)
+    return names.unknown_category(desired, column.name, column.categories)
 
 
 def not_modelled(name: str) -> Diagnostic:

@@ -158,6 +158,6 @@ def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: 
         few = f"fewer than {limits.min_count} rows"
         every = len(rare) == len(counts)
         notes.append(
-            f"every value has {few}, so all are sampled" if every else f"never sampled ({few}): {listed(rare, most=3)}"
+            f"every value has {few}, so all are sampled" if every else f"never sampled ({few}): {listed(rare, limit=3)}"
         )
     return notes

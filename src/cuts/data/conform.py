@@ -12,6 +12,7 @@ from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Integer, Modelled, Schema, Temporal, Unmodelled
 from cuts.data.table import Bools, Table
 from cuts.data.temporal import show_moment
+from cuts.text import names
 from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean
 
 
@@ -122,9 +123,7 @@ def _as_numbers(table: Table, column: Column) -> pa.Array | None:
 
 def missing_column(column: Column, table: Table) -> Diagnostic:
     """A column of the schema the table does not have."""
-    return Diagnostic(
-        "missing-column", f"the table has no column `{column.name}`", help=did_you_mean(column.name, table.names)
-    )
+    return names.missing_column(column.name, "the table", table.names)
 
 
 def extra_column(name: str, schema: Schema) -> Diagnostic:

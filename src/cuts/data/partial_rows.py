@@ -20,7 +20,8 @@ from cuts.data.identifiers import start_after
 from cuts.data.physical import as_arrow
 from cuts.data.schema import Schema
 from cuts.data.table import Bools, Floats, Table
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed
+from cuts.text import names
+from cuts.text.diagnostic import CutsError, Diagnostic
 
 
 def encode_partial(table: Table, codec: Codec) -> tuple[Codes, dict[str, Bools]]:
@@ -141,8 +142,7 @@ def _is_made(name: str, codec: Codec) -> bool:
 
 def unknown_column(name: str, schema: Schema) -> Diagnostic:
     """A given column the schema does not have."""
-    help = did_you_mean(name, schema.names) or f"the columns are {listed(schema.names)}"
-    return Diagnostic("unknown-column", f"there is no column `{name}` in `{schema.name}`", help=help)
+    return names.unknown_column(name, schema.name, schema.names)
 
 
 def made_column(name: str, codec: Codec) -> Diagnostic:

@@ -156,7 +156,7 @@ def _column(name: str, fields: object, title: str, problems: list[Diagnostic]) -
     where = f"{title}, column `{name}`"
     if not isinstance(fields, Mapping) or fields.get("kind") not in _KINDS:
         kind = fields.get("kind") if isinstance(fields, Mapping) else None
-        help = did_you_mean(str(kind), _KINDS) or f"kind is one of {listed(_KINDS, most=9)}"
+        help = did_you_mean(str(kind), _KINDS) or f"kind is one of {listed(_KINDS, limit=9)}"
         problems.append(
             bad_schema(where, "the column needs a kind" if kind is None else f"there is no kind `{kind}`", help)
         )

@@ -19,6 +19,7 @@ from cuts.lang.syntax import Program
 from cuts.sources.registry import Source, open_source
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 from cuts.text.files import read_text
+from cuts.text.names import unknown_column
 from cuts.text.source import Source as Text
 
 IMITATE = "SYNTHESIZE: table; END;"  # the program that asks for nothing
@@ -79,9 +80,7 @@ def table_name(program: Program) -> str:
 def with_label(schema: Schema, label: str) -> Schema:
     """The schema with another column to predict."""
     if label not in schema:
-        help = did_you_mean(label, schema.names)
-        title = f"there is no column `{label}` in `{schema.name}`"
-        raise CutsError([Diagnostic("unknown-column", title, help=help)])
+        raise CutsError([unknown_column(label, schema.name, schema.names)])
     return replace(schema, label=label)
 
 

@@ -154,8 +154,10 @@ def shape_free(program: Program, free: Model, *, rows: int | None = None, observ
     planned = plan(spec, free.config)
     finer = _refined(free, planned)
     learned = _learned(settle(planned, finer.codec), free, finer.codec)
-    model = shape(replace(finer, program=render(program), spec=spec), learned, rows=rows, observer=observer).model
-    return FittedModel(model, planned, reference=learned.sample)
+    start = replace(finer, program=render(program), spec=spec)
+    shaping = shape(start, learned, rows=rows, observer=observer)
+    private = shaping.met(shaping.model, planned.commands("noise"), "noise")
+    return FittedModel(private.model, planned, reference=learned.sample)
 
 
 def draw_free(free: Model) -> Table:

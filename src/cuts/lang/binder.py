@@ -30,7 +30,7 @@ def bind(program: Program, schema: Schema) -> Spec:
 
 
 def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagnostic, ...]]:
-    """The spec, if there are no errors, and all errors and warnings in order of place."""
+    """The spec, if there are no errors, and all errors and warnings in order of position."""
     scope = Scope(schema)
     for node in nodes(program.statements):
         if isinstance(node, syntax.Placeholder):

@@ -338,7 +338,7 @@ class _Builder(Transformer[Token, Any]):
 
 
 class _Arg:
-    """An argument in parentheses, told apart from one in brackets."""
+    """An argument in parentheses, as opposed to one in brackets."""
 
     def __init__(self, value: syntax.Expr | syntax.Option) -> None:
         self.value = value

@@ -1,7 +1,7 @@
-"""A source cut into statements and comments without understanding them.
+"""A source split into statements and comments, without parsing them.
 
-The parser uses it twice: to give each statement the comments around it, and, when a program does not parse, to look
-at each statement alone so that all mistakes are reported at once.
+The parser uses it twice: to attach to each statement the comments around it, and, when a program does not parse, to
+parse each statement alone, so that all syntax errors are reported at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One statement: its span without the `;`, whether the `;` is there, and what stands around it."""
+    """One statement: its span without the `;`, whether the `;` is there, its comments, and its opening keyword."""
 
     span: Span
     stopped: bool

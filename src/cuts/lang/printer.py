@@ -60,7 +60,7 @@ def number(value: float) -> str:
 
 
 def short(value: float, digits: int = 6) -> str:
-    """A number to so many digits, for people.
+    """A number rounded to `digits` significant digits, for people.
 
     >>> short(1 / 3), short(1320.4, 3), short(float("inf"))
     ('0.333333', '1320', 'infinity')
@@ -71,7 +71,7 @@ def short(value: float, digits: int = 6) -> str:
 
 
 def name(text: str, *, quoted: bool = False) -> str:
-    """A name as it must be written: bare where that is possible.
+    """A name as it must be written: bare where possible, otherwise in backticks.
 
     >>> name("marital-status"), name("age"), name("and")
     ('`marital-status`', 'age', '`and`')
@@ -81,7 +81,7 @@ def name(text: str, *, quoted: bool = False) -> str:
 
 
 def value(text: str) -> str:
-    """A category as it must be written: bare where that is possible, else in quotes.
+    """A category as it must be written: bare where possible, otherwise in quotes.
 
     >>> value("Male"), value(">50K")
     ('Male', '">50K"')
@@ -138,9 +138,9 @@ def _broken(body: Expr | Settings) -> list[str]:
             return [expression(body)]
 
 
-def _operand(expr: Expr, least: int) -> str:
+def _operand(expr: Expr, precedence: int) -> str:
     text, binding = _text(expr)
-    return text if binding >= least else f"({text})"
+    return text if binding >= precedence else f"({text})"
 
 
 def _text(expr: Expr) -> tuple[str, int]:

@@ -1,6 +1,6 @@
 """Why a text is not a program: every syntax error at once, in words.
 
-The parser stops at the first error, so each statement is looked at alone.
+The parser stops at the first error, so each statement is parsed alone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ParsePart = Callable[[str, str, int], None]
 
 
 def explain(source: Source, parts: tuple[Piece, ...], parse_part: ParsePart) -> list[Diagnostic]:
-    """Every syntax error of `source`, in order of place."""
+    """Every syntax error of `source`, in order of position."""
     if not parts:
         return [empty_program()]
     diagnostics: list[Diagnostic] = []

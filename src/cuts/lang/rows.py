@@ -191,7 +191,7 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
     bound = other[1] - one[1]
     gone = [name for name, value in coefficients.items() if value == 0]
     if not terms:
-        held: Pred = Truth(_holds(ZERO, op, bound))
+        pred: Pred = Truth(_holds(ZERO, op, bound))
     else:
         try:
             compared = normalised(terms, op, bound)
@@ -199,9 +199,9 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
             scope.add(too_large(span))
             return None
         _warn_about_points(compared, op, span, scope)
-        held = compared
+        pred = compared
     # `age == age` is still false where age is missing.
-    return And((*(Not(Missing(name)) for name in gone), held)) if gone else held
+    return And((*(Not(Missing(name)) for name in gone), pred)) if gone else pred
 
 
 def _report_unknown(unknown: list[syntax.Name], other: syntax.Expr, scope: Scope) -> None:
@@ -234,8 +234,10 @@ def _holds(left: Fraction, op: CompareOp, right: Fraction) -> bool:
     }[op]
 
 
-def _warn_about_points(held: LinearCompare, op: CompareOp, span: Span, scope: Scope) -> None:
-    reals = [name for name in held.form.columns if isinstance(c := scope.schema[name], Real) and c.decimals is None]
+def _warn_about_points(comparison: LinearCompare, op: CompareOp, span: Span, scope: Scope) -> None:
+    reals = [
+        name for name in comparison.form.columns if isinstance(c := scope.schema[name], Real) and c.decimals is None
+    ]
     if op in ("==", "!=") and reals:
         scope.add(
             Diagnostic(
@@ -243,20 +245,21 @@ def _warn_about_points(held: LinearCompare, op: CompareOp, span: Span, scope: Sc
                 f"`{reals[0]}` holds real numbers: hardly any row equals a number exactly",
                 span,
                 "matches a single point" if op == "==" else "excludes a single point",
-                f"{_range_around(held, scope)}, or declare the column with `decimals` or as an integer in the schema",
+                f"{_range_around(comparison, op, scope)}, or declare `decimals` for the column in the schema",
                 severity="warning",
             )
         )
 
 
-def _range_around(held: LinearCompare, scope: Scope) -> str:
+def _range_around(comparison: LinearCompare, op: CompareOp, scope: Scope) -> str:
     """A help that gives a range around the number, one hundredth of the column's range wide."""
-    column = scope.schema[held.form.columns[0]]
-    if len(held.form.columns) > 1 or not isinstance(column, Real):
-        return "give a range with `BETWEEN`"
+    column = scope.schema[comparison.form.columns[0]]
+    word = "BETWEEN" if op == "==" else "NOT BETWEEN"
+    if len(comparison.form.columns) > 1 or not isinstance(column, Real):
+        return f"give a range with `{word}`"
     margin = (column.high - column.low) / 200
-    ends = [printer.short(held.bound - margin, 4), printer.short(held.bound + margin, 4)]
-    return f"give a range, e.g. `{printer.name(column.name)} BETWEEN {ends[0]} AND {ends[1]}`"
+    ends = [printer.short(comparison.bound - margin, 4), printer.short(comparison.bound + margin, 4)]
+    return f"give a range, e.g. `{printer.name(column.name)} {word} {ends[0]} AND {ends[1]}`"
 
 
 # --- sets and missing values

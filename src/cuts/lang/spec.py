@@ -227,8 +227,7 @@ class MeasureOf:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a command came from: its number and line (from 1), its place and its parts', its canonical text,
-    and the same in short."""
+    """Where a command stands in its program: number and line (from 1), spans, its canonical text, and a short one."""
 
     number: int
     line: int
@@ -305,15 +304,15 @@ class ModelAim:
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """The whole release is (epsilon, delta) differentially private, for a row or a person of so many rows."""
+    """The whole release is (epsilon, delta)-differentially private, for one row or for all rows of a person."""
 
     epsilon: float
     delta: float
     origin: Origin
     max_rows_per_person: int = 1
-    person: str | None = None  # the column that tells persons apart; without it their rows are not counted
+    person: str | None = None  # the column that identifies persons; without it their rows are not limited
     relation: Literal["add/remove", "replace"] = "add/remove"
-    domain_budget: float | None = None  # share of the budget that finds ranges and categories
+    domain_budget: float | None = None  # share of the budget spent on estimating ranges and categories
 
 
 Bound: TypeAlias = RowRule | TableGoal | TableAim | ModelGoal | ModelAim | Privacy

@@ -145,7 +145,7 @@ def unknown_function(name: str, span: Span) -> Diagnostic:
     """A name before `(` or `[` that is no function, statistic or measure."""
     known = (*NAMED_FUNCTIONS, *statistics(), *measures(), DISTRIBUTION)
     meant = {"AVG": "E", "MEAN": "E", "AVERAGE": "E", "SD": "STD", "QUANTILE": "Q(0.5)"}.get(name.upper())
-    near = did_you_mean(name, known) or f"the statistics are {listed((*statistics(), DISTRIBUTION), most=20)}"
+    near = did_you_mean(name, known) or f"the statistics are {listed((*statistics(), DISTRIBUTION), limit=20)}"
     help = f"did you mean `{meant}[...]`?" if meant is not None else near
     if name in known:
         brackets = "[...]" if name in statistics() or name == DISTRIBUTION else "(...)"

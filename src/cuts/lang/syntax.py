@@ -1,7 +1,7 @@
 """The tree of a program, as written: a closed set of immutable nodes.
 
 Names are not resolved here and nothing is typed; that is the binder's work. Two trees are equal when the programs
-say the same, wherever and in whatever layout they were written.
+mean the same, whatever their layout.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """`<name>`: filled from outside before binding."""
+    """`<name>`: replaced by a value from outside before binding."""
 
     name: str
     span: Span = _span()
@@ -243,7 +243,7 @@ Expr: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Trivia:
-    """What stands around a statement and means nothing: comments above and beside it, a blank line before."""
+    """What surrounds a statement without a meaning: comments above and beside it, a blank line before."""
 
     above: tuple[str, ...] = ()
     beside: str | None = None
@@ -288,7 +288,7 @@ Statement: TypeAlias = Let | Command
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A parsed program: which data, and what must hold of its synthetic twin."""
+    """A parsed program: the data, and what must hold of the synthetic table."""
 
     data: str
     statements: tuple[Statement, ...]
@@ -300,10 +300,10 @@ class Program:
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """The commands in the order written."""
+        """The commands, in the order written."""
         return tuple(s for s in self.statements if isinstance(s, Command))
 
     @property
     def lets(self) -> tuple[Let, ...]:
-        """The shorthands in the order written."""
+        """The shorthands, in the order written."""
         return tuple(s for s in self.statements if isinstance(s, Let))

@@ -1,4 +1,4 @@
-"""How near is near enough when a program does not say."""
+"""Default tolerances of equalities, and sums of weighted terms."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ONE = Const(1.0)  # the term whose weight is a sum's constant part
 
 
 def default_tolerance(left: Quantity, op: CompareOp, right: Quantity, schema: Schema) -> float:
-    """How near is near enough when the program does not say: for `==` by the statistics' units, else nothing.
+    """The tolerance of a comparison without `WITHIN`: for `==` by the units of the statistics, otherwise 0.
 
-    An inequality holds as written. A sum of statistics takes the largest of their tolerances; products and quotients of
-    statistics have no unit of their own and take that of a correlation.
+    A sum of statistics takes the largest of their tolerances; products and quotients of statistics have no unit of
+    their own and take the tolerance of a correlation.
     """
     if op != "==":
         return 0.0
@@ -34,7 +34,7 @@ def default_tolerance(left: Quantity, op: CompareOp, right: Quantity, schema: Sc
 
 
 def weighted_sum(value: Quantity) -> dict[Quantity, float]:
-    """The terms of a sum and their weights: columns, statistics, whatever is no sum; numbers are counted as `ONE`.
+    """The terms of a sum and their weights: columns, statistics, anything that is no sum; numbers are weights of `ONE`.
 
     >>> weighted_sum(Apply("-", (Apply("*", (Const(2.0), ColumnValue("age"))), Const(3.0))))
     {ColumnValue(column='age'): 2.0, Const(value=1.0): -3.0}
@@ -86,4 +86,4 @@ def _range(value: Quantity, schema: Schema) -> Interval:
         case Apply(function, args):
             return FUNCTIONS[function].reach(*(_range(arg, schema) for arg in args))
         case Statistic():
-            raise AssertionError("a statistic of a statistic is refused before")
+            raise AssertionError("a statistic inside a statistic is refused by the binder")

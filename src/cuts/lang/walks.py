@@ -131,7 +131,7 @@ def _with_keys(goal: Goal, command: int, indices: Iterator[int]) -> Goal:
 
 
 def statistics_of(node: Quantity | Goal) -> Iterator[Statistic]:
-    """The statistics a node is made of, left to right."""
+    """The statistics in a node, left to right."""
     match node:
         case Statistic():
             yield node

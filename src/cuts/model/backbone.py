@@ -150,7 +150,7 @@ def _describe(hint: Any) -> str:
 
 def _unknown_option(name: str, backbone_name: str, names: list[str]) -> Diagnostic:
     """An option that the backbone does not have."""
-    there = f"the options of `{backbone_name}` are {listed(names, most=len(names))}" if names else "it has no options"
+    there = f"the options of `{backbone_name}` are {listed(names, limit=len(names))}" if names else "it has no options"
     title = f"the backbone `{backbone_name}` has no option `{name}`"
     return Diagnostic("bad-config", title, help=there, exit_code=USAGE)
 

@@ -1,6 +1,6 @@
 """Errors and warnings as data: what is wrong, where, what to do.
 
-How they look on a terminal or as JSON is `text/render.py`; what each code means is its page, `cuts explain CODE`.
+`text/render.py` prints them for terminals and as JSON; each code has a page, which `cuts explain CODE` prints.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ AT_FAULT, USAGE, INFEASIBLE, PRIVACY = 1, 2, 3, 5  # exit codes
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A further place that belongs to a diagnostic, with what to see there."""
+    """Another span that belongs to a diagnostic, with its label."""
 
     span: Span
     label: str
@@ -111,7 +111,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem: a stable code, a sentence without full stop, a place, and a help that works when pasted."""
+    """One problem: a stable code, a title without full stop, the span it is about, and a help that works when pasted.
+
+    `label` is shown at the span. `exit_code` is the one of the command line if nothing worse happens.
+    """
 
     code: Code
     title: str
@@ -124,7 +127,7 @@ class Diagnostic:
 
 
 class CutsError(Exception):
-    """The program, the data or the call is at fault; `diagnostics` says how, all at once."""
+    """The program, the data or the call is at fault; `diagnostics` has every problem found."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], source: Source | None = None) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -133,12 +136,12 @@ class CutsError(Exception):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the whole; see `exit_code`."""
+        """The exit code of all diagnostics together."""
         return exit_code(self.diagnostics)
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
-    """0 without errors; 1 as soon as one error is an ordinary one; else what the errors agree on.
+    """0 without errors, otherwise the smallest exit code of the errors.
 
     >>> exit_code([Diagnostic("contradiction", "", exit_code=INFEASIBLE)])
     3
@@ -153,29 +156,29 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 def usage_error(code: Code, title: str, help: str | None = None) -> CutsError:
-    """A call that cannot be served: a missing file, an unreadable table."""
+    """The error for a call that cannot be served, such as a missing file."""
     return CutsError([Diagnostic(code, title, help=help, exit_code=USAGE)])
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like `word`, ignoring case, or nothing when none is near.
+    """The candidate most similar to `word`, ignoring case, or nothing when none is similar.
 
     >>> nearest("Femal", ["Male", "Female"])
     'Female'
     """
     folded = {candidate.casefold(): candidate for candidate in candidates}
-    found = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
+    matches = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
-    """A help naming the nearest candidate, or nothing when none is near.
+    """A help that names the most similar candidate, or nothing when none is similar.
 
     >>> did_you_mean("agee", ["age", "sex"])
     'did you mean `age`?'
     """
-    found = nearest(word, candidates)
-    return None if found is None else f"did you mean `{found}`?"
+    candidate = nearest(word, candidates)
+    return None if candidate is None else f"did you mean `{candidate}`?"
 
 
 def counted(count: int, noun: str) -> str:
@@ -187,11 +190,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def listed(words: Sequence[str], *, most: int = 8) -> str:
-    """The words in backticks, joined by commas, cut after `most`.
+def listed(words: Sequence[str], *, limit: int = 8) -> str:
+    """The words in backticks, joined by commas; only the first `limit` of them.
 
-    >>> listed(["a", "b", "c"], most=2)
+    >>> listed(["a", "b", "c"], limit=2)
     '`a`, `b` and 1 more'
     """
-    shown = ", ".join(f"`{word}`" for word in words[:most])
-    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
+    shown = ", ".join(f"`{word}`" for word in words[:limit])
+    return shown if len(words) <= limit else f"{shown} and {len(words) - limit} more"

@@ -1,4 +1,4 @@
-"""Ctrl-C at moments when it would do harm."""
+"""Ctrl-C while it would do harm."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Work that Ctrl-C does not cut short but ends after: a library that calls back into Python would crash."""
+    """Delay Ctrl-C until the block is done: a library that calls back into Python would crash."""
     if threading.current_thread() is not threading.main_thread():  # interrupts go to the main thread
         yield
         return
-    waiting: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    signals: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if waiting:
+    if signals:
         raise KeyboardInterrupt

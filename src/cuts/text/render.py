@@ -10,12 +10,12 @@ from cuts.text.source import Source, Span
 
 
 def as_text(diagnostics: Iterable[Diagnostic], source: Source | None = None) -> str:
-    """All diagnostics, each with its place in the source, separated by blank lines."""
+    """All diagnostics, each with the lines of the source it is about, separated by blank lines."""
     return "\n\n".join(_block(d, source) for d in diagnostics)
 
 
 def as_data(diagnostics: Iterable[Diagnostic], source: Source | None = None) -> list[dict[str, Any]]:
-    """The same facts as JSON values."""
+    """The same as JSON values."""
     return [
         {
             "severity": d.severity,
@@ -58,7 +58,7 @@ def _excerpt(span: Span, label: str, source: Source, margin: int) -> list[str]:
     number, column = source.place(span.start)
     text = source.line(number)
     width = max(1, min(span.end - span.start, len(text) - column + 1))
-    # Tabs are kept before the carets so that they stand below what they point at.
+    # Tabs are kept before the carets so that they stand below the text they point at.
     lead = "".join(letter if letter == "\t" else " " for letter in text[: column - 1])
     marks = "^" * width
     return [f"{number:>{margin}} | {text}", f"{' ' * margin} | {lead}{marks} {label}".rstrip()]

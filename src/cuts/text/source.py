@@ -1,4 +1,4 @@
-"""A text with a name, and places in it."""
+"""A text with a name, and positions in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Span:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start <= self.end:
-            raise ValueError(f"no span from {self.start} to {self.end}")
+            raise ValueError(f"a span cannot go from {self.start} to {self.end}")
 
     def until(self, other: Span) -> Span:
         """The span from the beginning of this one to the end of `other`."""
@@ -24,7 +24,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A program's text and what to call it in messages.
+    """The text of a program and its name in messages.
 
     >>> Source("p.cuts", "SYNTHESIZE: adult;\\nEND;").place(19)
     (2, 1)
