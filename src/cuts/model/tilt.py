@@ -170,7 +170,7 @@ def _influence(want: Target, stats: Statistics, parts: _Parts, label: str | None
         layout = stats.layout(stat)
         if not layout.axes or table.grad is None:
             continue
-        free = layout.free(label)
+        free = layout.free_axis(label)
         by_bin = _over_bins(table.grad, stats.cells(stat)).movedim(free, -1)  # (bins, ..., bins of the free column)
         fixed = [axis.column for place, axis in enumerate(layout.axes) if place != free]
         at_parts = by_bin[tuple(parts.places[name] for name in fixed)] if fixed else by_bin[None, :]
