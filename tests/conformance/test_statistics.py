@@ -440,4 +440,4 @@ def test_a_column_only_a_condition_mentions_is_seen_as_far_as_that_tells_its_bin
     layout = lay_out(Statistic("H", (ColumnValue("few"),), And((FAST, NOT_A))), codec)
     seen = {axis.column: (axis.classes, len(axis.slots.owner)) for axis in layout.axes}
     assert seen == {"speed": (True, 2), "kind": (True, 2), "few": (False, 40)}
-    assert all(sorted(set(axis.told_apart())) == [0, 1] for axis in layout.axes[:2])
+    assert all(sorted(set(axis.bin_classes())) == [0, 1] for axis in layout.axes[:2])

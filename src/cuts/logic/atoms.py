@@ -1,7 +1,7 @@
-"""Columns that sums tie together (`start <= stop`), as combinations of concrete values.
+"""Columns linked by sums (`start <= stop`), as combinations of concrete values.
 
-Each bin of such a column is stood for by some of its values; a combination of values decides every comparison of the
-columns exactly, on the values that will be written. Combinations no rule tells apart are one bin of the group.
+Some values of a bin represent it; a combination of values decides every comparison of the columns exactly, on the
+values that will be written. Combinations that no rule distinguishes are one bin of the group.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from cuts.logic.chances import Pick
 from cuts.logic.core import Cuts, Grid, Group, Variable, grid_on
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic
 
-COMBINATIONS = 65_536  # of values of a group, about
-MAX_COMBINATIONS = 4_000_000
-SWEEPS = 3  # times every value is drawn afresh from its bin, where the comparisons let it
+TARGET_COMBINATIONS = 65_536  # of values of one group, approximately
+MAX_COMBINATIONS = 4_000_000  # of values of one group
+RESAMPLING_SWEEPS = 3  # times that every value is drawn again from its bin, if all comparisons stay the same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atoms:
-    """The values that stand for the bins of a group's columns, and the group's bin of every combination of them."""
+    """The values that represent the bins of a group's columns, and the group's bin for every combination of them."""
 
     group: Group
     columns: tuple[NumericBins, ...]
     codes: tuple[IntArray, ...]  # the bin of each value
-    values: tuple[Floats, ...]  # NaN stands for a missing one
-    shares: tuple[Floats, ...]  # of its bin
+    values: tuple[Floats, ...]  # NaN: missing
+    shares: tuple[Floats, ...]  # of its bin that a value represents
     forms: Mapping[Linear, tuple[float, ...]]  # the sums and their edges
-    kinds: IntArray  # (combinations,), the last column fastest
+    kinds: IntArray  # (combinations,), the last column fastest: the bin of the group
 
 
 def gather(codec: Codec, cuts: Cuts, rng: np.random.Generator) -> tuple[Grid, tuple[Atoms, ...]]:
-    """The grid in which columns tied by sums are one variable, and the values that stand for their bins."""
+    """The grid in which columns linked by sums are one variable, and the values that represent their bins."""
     grid = grid_on(codec, cuts)
-    found: list[Atoms] = []
+    all_atoms: list[Atoms] = []
     groups: dict[Group, tuple[Mapping[Variable, int], ...]] = {}
-    for names in _tied(cuts):
+    for names in _linked(cuts):
         atoms, stands_for = _atoms(names, codec, cuts, grid, rng)
-        found.append(atoms)
+        all_atoms.append(atoms)
         groups[atoms.group] = stands_for
-    return replace(grid, groups=groups), tuple(found)
+    return replace(grid, groups=groups), tuple(all_atoms)
 
 
 def group_chances(atoms: Atoms, dists: Mapping[str, Floats]) -> Floats:
@@ -71,64 +71,66 @@ def draw_values(
         rows = np.flatnonzero(kinds == kind)
         after = _contracted(atoms, tables, int(kind))[1:]
         so_far = np.zeros(len(rows), dtype=np.int64)  # the number of the combination of the columns before
-        for place, (table, below) in enumerate(zip(tables, after, strict=True)):
+        for index, (table, below) in enumerate(zip(tables, after, strict=True)):
             width = table.shape[1]
             count = len(table)
             keys, groups = np.unique(so_far * count + components[rows], return_inverse=True)
             before, component = np.divmod(keys, count)
             which = before[:, None] * width + np.arange(width)
-            held = below[which, component[:, None] if below.shape[1] > 1 else 0]
-            weights = table[component] * held
-            chosen[place][rows] = pick(groups, weights)
-            so_far = so_far * width + chosen[place][rows]
-    codes = [each[picked] for each, picked in zip(atoms.codes, chosen, strict=True)]
-    values = [each[picked] for each, picked in zip(atoms.values, chosen, strict=True)]
-    _stir(atoms, codes, values, rng)
+            weights = table[component] * below[which, component[:, None] if below.shape[1] > 1 else 0]
+            chosen[index][rows] = pick(groups, weights)
+            so_far = so_far * width + chosen[index][rows]
+    codes = [of_column[index] for of_column, index in zip(atoms.codes, chosen, strict=True)]
+    values = [of_column[index] for of_column, index in zip(atoms.values, chosen, strict=True)]
+    _resample(atoms, codes, values, rng)
     names = atoms.group.columns
     return dict(zip(names, codes, strict=True)), dict(zip(names, values, strict=True))
 
 
-def _stir(atoms: Atoms, codes: list[IntArray], values: list[Floats], rng: np.random.Generator) -> None:
-    """Draw the values afresh from their bins wherever all comparisons stay as they are."""
-    held = _form_bins(atoms, values)
-    for _ in range(SWEEPS):
-        for place, bins in enumerate(atoms.columns):
-            known = ~np.isnan(values[place])
-            fresh = values[place].copy()
-            fresh[known] = bins.contents.draw(codes[place][known], rng)
-            trial = [*values[:place], fresh, *values[place + 1 :]]
-            same = np.all([np.equal(a, b) for a, b in zip(_form_bins(atoms, trial), held, strict=True)], axis=0)
-            values[place] = np.where(same, fresh, values[place])
+def _resample(atoms: Atoms, codes: list[IntArray], values: list[Floats], rng: np.random.Generator) -> None:
+    """Draw the values again from their bins, in place, wherever all comparisons stay the same.
+
+    Metropolis steps with independent proposals: they keep the distribution of the values given the comparisons.
+    """
+    before = _form_bins(atoms, values)
+    for _ in range(RESAMPLING_SWEEPS):
+        for index, bins in enumerate(atoms.columns):
+            present = ~np.isnan(values[index])
+            fresh = values[index].copy()
+            fresh[present] = bins.contents.draw(codes[index][present], rng)
+            trial = [*values[:index], fresh, *values[index + 1 :]]
+            same = np.all([np.equal(a, b) for a, b in zip(_form_bins(atoms, trial), before, strict=True)], axis=0)
+            values[index] = np.where(same, fresh, values[index])
 
 
 def _atoms(
     names: tuple[str, ...], codec: Codec, cuts: Cuts, grid: Grid, rng: np.random.Generator
 ) -> tuple[Atoms, tuple[Mapping[Variable, int], ...]]:
     columns = tuple(_numeric(codec, name) for name in names)
-    wanted = int(COMBINATIONS ** (1 / len(names)))
-    parts = [_stand_ins(bins, max(1, wanted // bins.size), rng) for bins in columns]
+    per_column = int(TARGET_COMBINATIONS ** (1 / len(names)))
+    parts = [_representatives(bins, max(1, per_column // bins.size), rng) for bins in columns]
     codes = tuple(part[0] for part in parts)
     values = tuple(part[1] for part in parts)
     shares = tuple(part[2] for part in parts)
-    if prod(len(each) for each in codes) > MAX_COMBINATIONS:
+    if prod(map(len, codes)) > MAX_COMBINATIONS:
         raise CutsError([too_many_columns(names)])
     forms = {form: edges for form, edges in cuts.sums.items() if set(form.columns) <= set(names)}
     marks: dict[Variable, IntArray] = {
-        name: _spread(_marks(bins, cuts.columns.get(name, frozenset()))[code], place, codes)
-        for place, (name, bins, code) in enumerate(zip(names, columns, codes, strict=True))
+        name: _spread(_marks(bins, cuts.columns.get(name, frozenset()))[code], index, codes)
+        for index, (name, bins, code) in enumerate(zip(names, columns, codes, strict=True))
     }
     raw = Atoms(Group(names), columns, codes, values, shares, forms, np.zeros(1, dtype=np.int64))
-    grids: list[Floats] = [np.asarray(each.ravel(), dtype=np.float64) for each in np.meshgrid(*values, indexing="ij")]
+    grids: list[Floats] = [np.asarray(x.ravel(), dtype=np.float64) for x in np.meshgrid(*values, indexing="ij")]
     marks.update(zip(forms, _form_bins(raw, grids), strict=True))
     rows, kinds = np.unique(np.stack(list(marks.values()), axis=1), axis=0, return_inverse=True)
     stands_for = tuple(dict(zip(marks, map(int, row), strict=True)) for row in rows)
     return replace(raw, kinds=kinds.ravel().astype(np.int64)), stands_for
 
 
-def _stand_ins(bins: NumericBins, count: int, rng: np.random.Generator) -> tuple[IntArray, Floats, Floats]:
-    """For each bin some values of it, the share of the bin each stands for; a missing one stands for itself."""
-    known = len(bins.edges)
-    drawn = bins.contents.draw(np.repeat(np.arange(known), count), rng).reshape(known, count)
+def _representatives(bins: NumericBins, count: int, rng: np.random.Generator) -> tuple[IntArray, Floats, Floats]:
+    """The bin, the value and the share of its bin for every value that represents a bin, missing values included."""
+    size = len(bins.edges)
+    drawn = bins.contents.draw(np.repeat(np.arange(size), count), rng).reshape(size, count)
     codes, values, shares = [], [], []
     for code, some in enumerate(drawn):
         distinct, times = np.unique(some, return_counts=True)
@@ -136,43 +138,43 @@ def _stand_ins(bins: NumericBins, count: int, rng: np.random.Generator) -> tuple
         values.append(distinct)
         shares.append(times / count)
     if bins.column.missing:
-        codes.append(np.array([known]))
+        codes.append(np.array([size]))
         values.append(np.array([np.nan]))
         shares.append(np.ones(1))
     return np.concatenate(codes).astype(np.int64), np.concatenate(values), np.concatenate(shares)
 
 
 def _marks(bins: NumericBins, cuts: frozenset[float]) -> IntArray:
-    """For each bin the first one that no comparison of the column alone tells from it."""
+    """For each bin the first bin that no comparison of the column alone distinguishes from it."""
     classes = np.searchsorted(np.array(sorted(cuts)), np.array(bins.edges), side="right")
-    first = np.array([int(np.flatnonzero(classes == each)[0]) for each in classes], dtype=np.int64)
+    first = np.array([int(np.flatnonzero(classes == number)[0]) for number in classes], dtype=np.int64)
     return np.append(first, len(bins.edges)) if bins.column.missing else first
 
 
-def _spread(marks: IntArray, place: int, codes: tuple[IntArray, ...]) -> IntArray:
-    """A mark of each value of one column, for every combination."""
+def _spread(marks: IntArray, index: int, codes: tuple[IntArray, ...]) -> IntArray:
+    """The marks of one column's values, for every combination of values."""
     shape = [1] * len(codes)
-    shape[place] = len(marks)
-    return np.broadcast_to(marks.reshape(shape), [len(each) for each in codes]).ravel()
+    shape[index] = len(marks)
+    return np.broadcast_to(marks.reshape(shape), list(map(len, codes))).ravel()
 
 
 def _form_bins(atoms: Atoms, values: list[Floats]) -> list[IntArray]:
-    """The bin of every sum for rows of values; the last is for those with a missing one."""
+    """The bin of every sum for rows of values; the last bin is for rows with a missing value."""
     by_name = dict(zip(atoms.group.columns, values, strict=True))
-    found = []
+    bins = []
     for form, edges in atoms.forms.items():
         total = np.zeros(len(values[0]))
         for name, coefficient in form.terms:
             total = total + coefficient * by_name[name]
-        places = np.searchsorted(np.array(edges), total, side="right")
-        found.append(np.where(np.isnan(total), len(edges) + 1, places).astype(np.int64))
-    return found
+        positions = np.searchsorted(np.array(edges), total, side="right")
+        bins.append(np.where(np.isnan(total), len(edges) + 1, positions).astype(np.int64))
+    return bins
 
 
 def _tables(atoms: Atoms, dists: Mapping[str, Floats]) -> list[Floats]:
     """How likely each value is in each component, (K, values) for each column."""
-    each = zip(atoms.group.columns, atoms.codes, atoms.shares, strict=True)
-    return [dists[name][:, codes] * shares for name, codes, shares in each]
+    columns = zip(atoms.group.columns, atoms.codes, atoms.shares, strict=True)
+    return [dists[name][:, codes] * shares for name, codes, shares in columns]
 
 
 def _contracted(atoms: Atoms, tables: list[Floats], kind: int) -> list[Floats]:
@@ -181,12 +183,12 @@ def _contracted(atoms: Atoms, tables: list[Floats], kind: int) -> list[Floats]:
     Each is (combinations of those columns, K); given all columns it is 0 or 1 and the same in all components.
     """
     *others, last = tables
-    held = (atoms.kinds == kind).astype(np.float64)
-    found = [held.reshape(-1, last.shape[1]) @ last.T, held[:, None]]
+    inside = (atoms.kinds == kind).astype(np.float64)
+    sums = [inside.reshape(-1, last.shape[1]) @ last.T, inside[:, None]]
     for table in reversed(others):
-        below = found[0].reshape(-1, table.shape[1], len(table))
-        found.insert(0, np.einsum("nak,ka->nk", below, table))
-    return found
+        below = sums[0].reshape(-1, table.shape[1], len(table))
+        sums.insert(0, np.einsum("nak,ka->nk", below, table))
+    return sums
 
 
 def _numeric(codec: Codec, name: str) -> NumericBins:
@@ -195,8 +197,8 @@ def _numeric(codec: Codec, name: str) -> NumericBins:
     return bins
 
 
-def _tied(cuts: Cuts) -> list[tuple[str, ...]]:
-    """The columns that hang together by sums."""
+def _linked(cuts: Cuts) -> list[tuple[str, ...]]:
+    """The columns linked by sums, group by group."""
     groups: list[set[str]] = []
     for form in cuts.sums:
         names = set(form.columns)
@@ -207,10 +209,10 @@ def _tied(cuts: Cuts) -> list[tuple[str, ...]]:
 
 
 def too_many_columns(names: tuple[str, ...]) -> Diagnostic:
-    """Sums that tie too many columns together."""
+    """Sums that link too many columns."""
     return Diagnostic(
         "rules-too-large",
-        f"the sums of columns tie {len(names)} columns together: {', '.join(names)}",
-        help="no rule is dropped: give these columns fewer `bins` in the schema, or leave out a rule",
+        f"sums in the row rules link too many columns: {', '.join(f'`{name}`' for name in names)}",
+        help="give these columns fewer `bins` in the schema, or leave out a rule (no rule is ever dropped)",
         exit_code=INFEASIBLE,
     )

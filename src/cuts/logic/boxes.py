@@ -1,7 +1,7 @@
-"""Boxes inside the rules: for each variable a set of bins, such that every choice from the sets satisfies the rules.
+"""Boxes inside the rules: one set of bins per variable, such that every combination from the sets satisfies the rules.
 
-A path through the diagram is a box, and a component restricted to a box is a product again. Boxes are found along the
-paths that rows of the components take; a class of bins that leads to the same node as the row's is let in too.
+A path through the diagram is a box, and a component restricted to a box is a product again. Boxes follow the paths of
+rows drawn from the components; a class of bins that leads to the same node as the row's own class is included.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cuts.logic.diagram import Diagram
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
-    """For each box the component it was found in, how many rows took its path, and the bins of each variable."""
+    """For each box the component it belongs to, how many rows took its path, and the bins of each variable."""
 
     components: IntArray  # (boxes,)
     rows: IntArray  # (boxes,)
@@ -29,7 +29,7 @@ def find_boxes(diagram: Diagram, dists: Distributions, components: IntArray, pic
     """The boxes that rows of these components fall in, the most frequent first."""
     codes = draw(diagram, dists, components, pick)
     paths = components.astype(np.int64)
-    masks: dict[Variable, tuple[IntArray, Bools]] = {}  # the row of the table that holds for each row
+    masks: dict[Variable, tuple[IntArray, Bools]] = {}  # for each row: which mask of the table is its own
     for part in diagram.parts:
         at = np.full(len(components), part.root, dtype=np.int64)
         for level, (variable, classes) in enumerate(zip(part.variables, part.classes, strict=True)):

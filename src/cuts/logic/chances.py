@@ -1,7 +1,9 @@
-"""What a diagram knows about a product distribution: the probability of the rules, the distribution given them, rows.
+"""Product distributions and a diagram: the probability of the rules, distributions given the rules, rows.
 
 Distributions are a mapping from variables to arrays (K, bins), one row for each of K components; all results are exact
-and in float64, so a probability of 1e-18 is not 0. The same code runs on numpy arrays and on torch tensors, where
+and in float64, so a probability of 1e-18 is not 0. The probability is a weighted model count: one pass over the diagram
+from the terminals to the root. A second pass from the root gives the conditional distributions, as in the
+forward-backward algorithm (Rabiner, Proc. IEEE, 1989). The same code runs on numpy arrays and on torch tensors, where
 `probability` and `condition` can be differentiated. A rule about a sum of columns needs a distribution of that sum.
 """
 
@@ -26,8 +28,8 @@ Pick: TypeAlias = Callable[[IntArray, Floats], IntArray]
 class _Layer:
     """One level of a part: `children[s, c]` is the state in the next layer after class `c` in state `s`.
 
-    Every path visits every layer: a variable the reduced diagram skips is asked all the same and all its classes lead
-    on. Without that its distribution given the rules could not be read off.
+    Every path visits every layer: a variable that the reduced diagram skips gets a layer too, in which all its classes
+    lead to the same state. So its distribution given the rules can be read off like any other.
     """
 
     variable: Variable
@@ -41,16 +43,16 @@ def probability(diagram: Diagram, dists: Distributions) -> Any:
     total = None
     for part in diagram.parts:
         layers, ends = _layers(part)
-        held = _upward(layers, ends, _class_chances(layers, dists), _one(dists))[0][0]
-        total = held if total is None else total * held
+        of_part = _upward(layers, ends, _class_chances(layers, dists), _one(dists))[0][0]
+        total = of_part if total is None else total * of_part
     return total if total is not None else _one(dists)
 
 
 def condition(diagram: Diagram, dists: Distributions) -> dict[Variable, Any]:
     """Each variable's distribution given the rules, (K, bins).
 
-    In a component where some rules cannot hold, the variables of those rules are zero. Variables no rule is about are
-    as they were.
+    In a component where some rules cannot hold, the variables of those rules are zero. Variables that no rule is about
+    are unchanged.
     """
     given: dict[Variable, Any] = {variable: double(p) for variable, p in dists.items()}
     for part in diagram.parts:
@@ -63,9 +65,9 @@ def condition(diagram: Diagram, dists: Distributions) -> dict[Variable, Any]:
         for depth, layer in enumerate(layers):
             chance, after = chances[depth], below[depth + 1]
             flows = [above * chance[c] for c in range(len(chance))]
-            held = [(flow * after[layer.children[:, c]]).sum(0) / safe for c, flow in enumerate(flows)]
+            shares = [(flow * after[layer.children[:, c]]).sum(0) / safe for c, flow in enumerate(flows)]
             p = given[layer.variable]
-            ratio = [share / (chance[c] + (chance[c] == 0) * 1.0) for c, share in enumerate(held)]
+            ratio = [share / (chance[c] + (chance[c] == 0) * 1.0) for c, share in enumerate(shares)]
             given[layer.variable] = p * sum(
                 ratio[c][:, None] * like(layer.members[:, c], p)[None, :] for c in range(len(ratio))
             )
@@ -83,11 +85,11 @@ def draw(diagram: Diagram, dists: Distributions, components: IntArray, pick: Pic
         layers, ends = _layers(part)
         below = _upward(layers, ends, _class_chances(layers, dists), _one(dists))
         if not (below[0][0][components] > 0).all():
-            raise ValueError("a row was asked of a component in which the rules cannot hold")
+            raise ValueError("no row of this component can satisfy the rules")
         state = np.zeros(len(components), dtype=np.int64)
         for layer, after in zip(layers, below[1:], strict=True):
-            # Top down: a bin in proportion to its own weight and to what holds below it. Rows of the same component
-            # and state have the same weights.
+            # Top down: the weight of a bin is its own probability times that of the rules below it. Rows of the same
+            # component and state have the same weights.
             keys, groups = np.unique(components * len(layer.children) + state, return_inverse=True)
             component, at = np.divmod(keys, len(layer.children))
             following = layer.children[at][:, layer.classes]  # (groups, bins)
@@ -100,7 +102,7 @@ def draw(diagram: Diagram, dists: Distributions, components: IntArray, pick: Pic
 def _layers(part: Part) -> tuple[list[_Layer], IntArray]:
     """The part level by level with skipped variables filled in, and the terminals its last states are."""
     states = [part.root]
-    found: list[_Layer] = []
+    layers: list[_Layer] = []
     for level, (variable, classes) in enumerate(zip(part.variables, part.classes, strict=True)):
         count = int(classes.max()) + 1
         following: dict[int, int] = {}
@@ -112,19 +114,19 @@ def _layers(part: Part) -> tuple[list[_Layer], IntArray]:
                 child = node.children[c] if asked and node is not None else number
                 children[row, c] = following.setdefault(child, len(following))
         members = (classes[:, None] == np.arange(count)[None, :]).astype(np.float64)
-        found.append(_Layer(variable, classes, members, children))
+        layers.append(_Layer(variable, classes, members, children))
         states = list(following)
-    return found, np.array(states, dtype=np.int64)
+    return layers, np.array(states, dtype=np.int64)
 
 
 def _class_chances(layers: list[_Layer], dists: Distributions) -> list[list[Any]]:
-    """For each layer the probability of each class, (K,) each."""
-    found = []
+    """The probabilities of the classes of every layer, one array (K,) per class."""
+    chances = []
     for layer in layers:
         p = double(dists[layer.variable])
         by_class = p @ like(layer.members, p)  # (K, classes)
-        found.append([by_class[:, c] for c in range(layer.members.shape[1])])
-    return found
+        chances.append([by_class[:, c] for c in range(layer.members.shape[1])])
+    return chances
 
 
 def _one(dists: Distributions) -> Any:

@@ -1,4 +1,4 @@
-"""What the row rules mean together: contradictions, redundant commands, vacuous implications, dead categories."""
+"""Problems of the row rules together: contradictions, redundant commands, vacuous implications, dead categories."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from cuts.text.source import Span
 
 
 def check_rules(rules: Sequence[RowRule], schema: Schema) -> tuple[Diagnostic, ...]:
-    """Everything worth saying about the rules before any training; contradictions are errors, the rest warnings."""
+    """The problems of the rules before any training: contradictions are errors, everything else is a warning."""
     grid = build_grid([rule.pred for rule in rules], schema, coarse=True)
     formulas = [lower(rule.pred, grid) for rule in rules]
-    found: list[Diagnostic] = []
+    problems: list[Diagnostic] = []
     for rule, formula in zip(rules, formulas, strict=True):
         if formula == FALSE:
-            found.append(contradiction([rule]))
+            problems.append(contradiction([rule]))
         elif formula == TRUE:
-            found.append(_always_true(rule, grid))
+            problems.append(_always_true(rule, grid))
     linked = [number for number, formula in enumerate(formulas) if formula not in (TRUE, FALSE)]
     for group in groups([formulas[number] for number in linked]):
         numbers = [linked[i] for i in group]
-        found += _Group([rules[n] for n in numbers], [formulas[n] for n in numbers], grid).findings()
-    if has_errors(found):
-        found = [d for d in found if d.severity == "error"]
-    return tuple(sorted(found, key=lambda d: d.span.start if d.span is not None else 0))
+        problems += _Group([rules[n] for n in numbers], [formulas[n] for n in numbers], grid).findings()
+    if has_errors(problems):
+        problems = [d for d in problems if d.severity == "error"]
+    return tuple(sorted(problems, key=lambda d: d.span.start if d.span is not None else 0))
 
 
 def share(rules: Sequence[RowRule], schema: Schema, table: Table) -> float:
-    """Exact share of a table's rows on which all rules hold, decided by the diagram."""
+    """The share of a table's rows that satisfy all rules, decided by the diagram; exact."""
     preds = [rule.pred for rule in rules]
     grid = build_grid(preds, schema, coarse=True)
     return float(contains(compile_rules(preds, grid), encode_variables(table, grid)).mean())
 
 
 class _Group:
-    """Rules that hang together by the columns they share."""
+    """Rules linked by the columns they share."""
 
     def __init__(self, rules: Sequence[RowRule], formulas: Sequence[Formula], grid: Grid) -> None:
         self.rules = rules
@@ -67,7 +67,7 @@ class _Group:
         return [self.store.roots[number] for number in chosen]
 
     def _excluded_by(self, others: Sequence[int], node: int) -> list[RowRule] | None:
-        """The fewest rules of `others` that leave no row to `node`, or nothing if they leave some."""
+        """The fewest rules of `others` that leave no row for `node`, or None if they leave some."""
 
         def excluded(chosen: Sequence[int]) -> bool:
             return self.solver.excluded([*self._roots(chosen), node])
@@ -77,8 +77,8 @@ class _Group:
         return [self.rules[number] for number in smallest(others, excluded)]
 
     def _superfluous(self) -> list[Diagnostic]:
-        """Rules that change nothing; of rules that say the same, the later ones."""
-        found: list[Diagnostic] = []
+        """Rules that change nothing; of equivalent rules, the later ones."""
+        problems: list[Diagnostic] = []
         kept = list(self.all)
         for number in reversed(self.all):
             rule = self.rules[number]
@@ -86,18 +86,18 @@ class _Group:
             antecedent = self.antecedents.get(number, TRUE)
             because = None if antecedent == TRUE else self._excluded_by(others, self.store.build(antecedent))
             if because is not None:
-                found.append(vacuous(rule, because))
+                problems.append(vacuous(rule, because))
                 kept.remove(number)
                 continue
             because = self._excluded_by(others, self.store.opposite(self.store.roots[number]))
             if because is not None:
-                found.append(redundant(rule, because))
+                problems.append(redundant(rule, because))
                 kept.remove(number)
-        return found
+        return problems
 
     def _dead(self) -> list[Diagnostic]:
-        """Categories no row can take any more though no rule about their column alone says so."""
-        found: list[Diagnostic] = []
+        """Categories that no row can have any more although no rule about their column alone excludes them."""
+        problems: list[Diagnostic] = []
         living = None if self.solver.has_sums else alive(self.store, self.store.conjunction())
         for level, variable in enumerate(self.store.variables):
             column = self.grid.codec[variable].column if isinstance(variable, str) else None
@@ -114,13 +114,13 @@ class _Group:
                     continue
                 values = [
                     category
-                    for place, category in enumerate(column.categories)
-                    if classes[place] == number and not excluded >> place & 1
+                    for position, category in enumerate(column.categories)
+                    if classes[position] == number and not excluded >> position & 1
                 ]
                 because = self._excluded_by(self.all, self.store.having(level, number)) if values else None
                 if because is not None:
-                    found.append(dead_category(column.name, values, because))
-        return found
+                    problems.append(dead_category(column.name, values, because))
+        return problems
 
 
 def _always_true(rule: RowRule, grid: Grid) -> Diagnostic:
@@ -129,7 +129,7 @@ def _always_true(rule: RowRule, grid: Grid) -> Diagnostic:
     return redundant(rule, [])
 
 
-# --- what is said
+# --- diagnostics
 
 
 def contradiction(rules: Sequence[RowRule]) -> Diagnostic:
@@ -142,7 +142,7 @@ def contradiction(rules: Sequence[RowRule]) -> Diagnostic:
         together if rest else alone,
         first.origin.body_span,
         "together with" if rest else "never holds",
-        "drop or relax one of them; any smaller set can be satisfied" if rest else "relax it, or widen the schema",
+        "drop or relax one of them; any fewer of them can be satisfied" if rest else "relax it, or widen the schema",
         notes=tuple(Note(rule.origin.body_span, "this" if rule is rest[0] else "and this") for rule in rest),
         exit_code=INFEASIBLE,
     )
@@ -178,14 +178,14 @@ def vacuous(rule: RowRule, because: Sequence[RowRule]) -> Diagnostic:
 
 
 def dead_category(column: str, values: Sequence[str], because: Sequence[RowRule]) -> Diagnostic:
-    """Values that the rules together leave to no row."""
+    """Values that the rules together exclude."""
     first, *rest = because
     return Diagnostic(
         "dead-category",
         f"no row can have `{column}` = {listed(list(values))} any more",
         first.origin.body_span,
         "because of this" if not rest else "because of this together with",
-        f"if that is meant, say so: `{name(column)} NOT IN {{{', '.join(map(value, values))}}}`",
+        f"if that is intended, state it: `{name(column)} NOT IN {{{', '.join(map(value, values))}}}`",
         notes=_notes(rest, "this"),
         severity="warning",
     )

@@ -1,7 +1,7 @@
-"""The cells a statistic is about, on the bins of a codec: one axis a column, and which cells count.
+"""The cells of a statistic on the bins of a codec: one axis per column, and the cells its condition selects.
 
-The columns of a statistic and of its condition are taken together, so nothing is multiplied that depends on each
-other. A column that only the condition mentions is looked at as far as the condition tells its bins apart.
+The columns of a statistic and of its condition share one grid of cells, so columns that depend on each other are never
+treated as independent. A column that only the condition mentions has one slot per class of bins it distinguishes.
 """
 
 from __future__ import annotations
@@ -46,42 +46,42 @@ _COMPARES: dict[CompareOp, Callable[[Any, float], Any]] = {"==": eq, "!=": ne, "
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """One column of a statistic: its slots, how bins fall on them, and whether a condition alone is about it."""
+    """One column of a statistic: its slots, how bins fall on them, and whether only a condition mentions it."""
 
     column: str
     slots: Slots
     spread: Floats  # (bins, slots)
     classes: bool
 
-    def told_apart(self) -> IntArray:
-        """The class of every bin: those alike to the statistic are together."""
-        found: IntArray = np.unique(self.spread, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-        return found
+    def bin_classes(self) -> IntArray:
+        """The class of every bin: bins that the statistic does not distinguish share one."""
+        classes: IntArray = np.unique(self.spread, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+        return classes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """The cells of a statistic, one axis a column: which count, and the numbers its formula takes."""
+    """The cells of a statistic, one axis per column: which of them count, and the numbers its formula takes."""
 
     stat: Statistic
     axes: tuple[Axis, ...]
-    held: Bools  # (slots, slots, ...), where the condition holds and nothing is missing
-    values: tuple[Floats, ...]  # each (slots, slots, ...)
+    mask: Bools  # (slots, slots, ...): the condition holds and no argument is missing
+    values: tuple[Floats, ...]  # one array (slots, slots, ...) per argument
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns, in the order of the axes."""
         return tuple(axis.column for axis in self.axes)
 
-    def free(self, label: str | None) -> int:
-        """The axis that components are not split by: the label's, else the one with the most to tell apart."""
+    def free_axis(self, label: str | None) -> int:
+        """The axis that components are not split by: the label's, or else the one with the most classes of bins."""
         if label in self.columns:
             return self.columns.index(label)
-        return max(range(len(self.axes)), key=lambda place: self.axes[place].told_apart().max())
+        return max(range(len(self.axes)), key=lambda index: self.axes[index].bin_classes().max())
 
 
 def lay_out(stat: Statistic, codec: Codec) -> Layout:
-    """The cells of a statistic on a codec that has the cuts of its conditions; `ValueError` when there are too many."""
+    """The cells of a statistic on a codec that has the cuts of its conditions; `ValueError` if there are too many."""
     names = [bins.column.name for bins in codec.columns if bins.column.name in columns_of(stat)]
     preds = conditions(stat)
     grid = grid_on(codec, find_cuts(preds, codec.schema))
@@ -89,15 +89,15 @@ def lay_out(stat: Statistic, codec: Codec) -> Layout:
     if np.prod([float(len(axis.slots.owner)) for axis in axes]) > MAX_CELLS:
         raise ValueError(f"{stat.name} is about too many cells")
     shape = tuple(len(axis.slots.owner) for axis in axes)
-    held = np.broadcast_to(_mask(stat.given or Truth(True), axes, grid), shape)
+    mask = np.broadcast_to(_mask(stat.given or Truth(True), axes, grid), shape)
     if statistics()[stat.name].argument == "column":
-        for place, axis in enumerate(axes):
+        for index, axis in enumerate(axes):
             if not axis.classes:
-                held = held & _along(~np.isnan(axis.slots.value), place, len(axes))
-        return Layout(stat, axes, held, ())
+                mask = mask & _along(~np.isnan(axis.slots.value), index, len(axes))
+        return Layout(stat, axes, mask, ())
     values = [np.broadcast_to(_argument(arg, axes, grid), shape) for arg in stat.args]
-    held = reduce(np.logical_and, (~np.isnan(each) for each in values), held)
-    return Layout(stat, axes, held, tuple(np.nan_to_num(each) for each in values))
+    mask = reduce(np.logical_and, (~np.isnan(value) for value in values), mask)
+    return Layout(stat, axes, mask, tuple(np.nan_to_num(value) for value in values))
 
 
 def conditions(stat: Statistic) -> list[Pred]:
@@ -124,7 +124,7 @@ def _axis(name: str, stat: Statistic, preds: Sequence[Pred], grid: Grid) -> Axis
 
 
 def _classes(name: str, preds: Sequence[Pred], grid: Grid) -> Axis:
-    """Bins that no condition tells apart, together; a slot's owner is the first of them."""
+    """One slot per class of bins that no condition distinguishes; its owner is the first of them."""
     marks = np.stack([_bins(leaf, grid) for pred in preds for leaf in tests(pred) if name in columns_of(leaf)])
     _, first, member = np.unique(marks, axis=1, return_index=True, return_inverse=True)
     slots = Slots(first, np.ones(len(first)), np.zeros(len(first)))
@@ -138,12 +138,12 @@ def _bins(leaf: Pred, grid: Grid) -> Bools:
     size = grid.size(name)
     if not isinstance(formula, Leaf):
         return np.full(size, formula == TRUE)
-    return np.array([bool(formula.bins >> place & 1) for place in range(size)])
+    return np.array([bool(formula.bins >> b & 1) for b in range(size)])
 
 
-def _along(row: np.ndarray[Any, Any], place: int, count: int) -> np.ndarray[Any, Any]:
+def _along(row: np.ndarray[Any, Any], index: int, count: int) -> np.ndarray[Any, Any]:
     shape = [1] * count
-    shape[place] = len(row)
+    shape[index] = len(row)
     return row.reshape(shape)
 
 
@@ -151,7 +151,7 @@ def _along(row: np.ndarray[Any, Any], place: int, count: int) -> np.ndarray[Any,
 
 
 def _mask(pred: Pred, axes: Sequence[Axis], grid: Grid) -> Bools:
-    """Where a predicate holds, one axis a column."""
+    """Where a predicate holds, one axis per column."""
     match pred:
         case Truth(value):
             return np.full([1] * len(axes), value)
@@ -160,8 +160,8 @@ def _mask(pred: Pred, axes: Sequence[Axis], grid: Grid) -> Bools:
             return np.asarray(_COMPARES[op](total, bound)) & ~np.isnan(total)
         case InSet() | LinearCompare() | Missing():
             (name,) = columns_of(pred)
-            place = [axis.column for axis in axes].index(name)
-            return _along(_bins(pred, grid)[axes[place].slots.owner], place, len(axes))
+            index = [axis.column for axis in axes].index(name)
+            return _along(_bins(pred, grid)[axes[index].slots.owner], index, len(axes))
         case Not(inner):
             return ~_mask(inner, axes, grid)
         case And(parts):
@@ -183,7 +183,7 @@ def _argument(arg: Quantity | Pred, axes: Sequence[Axis], grid: Grid) -> Floats:
             return _number(column, axes)
         case Apply(function, args):
             with np.errstate(all="ignore"):
-                return np.asarray(FUNCTIONS[function].apply(*(_argument(each, axes, grid) for each in args)))
+                return np.asarray(FUNCTIONS[function].apply(*(_argument(inner, axes, grid) for inner in args)))
         case Statistic():
             raise AssertionError("a statistic of a statistic is refused by the binder")
         case _:
@@ -191,5 +191,5 @@ def _argument(arg: Quantity | Pred, axes: Sequence[Axis], grid: Grid) -> Floats:
 
 
 def _number(name: str, axes: Sequence[Axis]) -> Floats:
-    place = [axis.column for axis in axes].index(name)
-    return _along(axes[place].slots.value, place, len(axes))
+    index = [axis.column for axis in axes].index(name)
+    return _along(axes[index].slots.value, index, len(axes))

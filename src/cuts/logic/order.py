@@ -1,4 +1,4 @@
-"""The order in which a diagram asks for variables: rules that share a variable close together."""
+"""The order in which a diagram asks for variables: a greedy one that keeps few rules open at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from cuts.logic.formula import Formula, leaves
 def order_variables(formulas: Sequence[Formula]) -> tuple[Variable, ...]:
     """A good order: always take the variable that leaves the fewest rules open, of those the one in most rules.
 
-    A rule is open while some of its variables are asked and others not; the diagram's width grows with the open rules.
+    A rule is open while some of its variables have been asked and others not; the diagram gets wider with every open
+    rule. Finding the best order is NP-hard (Bollig and Wegener, IEEE Trans. Computers, 1996), hence greedy.
     """
     scopes = [frozenset(leaf.variable for leaf in leaves(formula)) for formula in formulas]
     rules_of: dict[Variable, list[int]] = {}

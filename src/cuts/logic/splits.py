@@ -1,7 +1,7 @@
-"""Which commands about statistics have a closed form: what components of a model must be split by for them.
+"""Which commands about statistics can be met in closed form, and the classes by which components are split for them.
 
-A number of the table that is about one column leaves a product a product. One about several does so where all but one
-of them are fixed; the classes of bins that it tells apart in those are what components are split by.
+Reweighting a component by a function of one column leaves it a product. A function of several columns does so once all
+but one of them are fixed, so components are split by the classes of bins that it distinguishes in the others.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from cuts.data.table import IntArray
 from cuts.lang.spec import Statistic
 from cuts.logic.layout import Layout
 
-MAX_CLASSES = 16  # a component is split into
+MAX_CLASSES = 16  # that one component is split into
 
-Classes: TypeAlias = Mapping[str, IntArray]  # by column that is split: the class of every bin
+Classes: TypeAlias = Mapping[str, IntArray]  # for each column that is split, the class of every bin
 
 
 def find_splits(
     commands: Sequence[Sequence[Statistic]], layout: Callable[[Statistic], Layout], label: str | None = None
 ) -> tuple[Classes, list[bool]]:
-    """The classes components are split by, and which commands can be met that way without too many of them."""
+    """The classes by which components are split, and which commands can be met that way without too many classes."""
     chosen: dict[str, list[IntArray]] = {}
     possible: list[bool] = []
     for stats in commands:
-        tried = {name: list(found) for name, found in chosen.items()}
+        trial = {name: list(classes) for name, classes in chosen.items()}
         try:
-            for found in map(layout, stats):
-                for place, axis in enumerate(found.axes):
-                    if place != found.free(label):
-                        tried.setdefault(axis.column, []).append(axis.told_apart())
+            for cells in map(layout, stats):
+                for index, axis in enumerate(cells.axes):
+                    if index != cells.free_axis(label):
+                        trial.setdefault(axis.column, []).append(axis.bin_classes())
         except ValueError:  # too many cells
             possible.append(False)
             continue
-        count = np.prod([_joined(classes).max() + 1.0 for classes in tried.values()])
+        count = np.prod([_joined(classes).max() + 1.0 for classes in trial.values()])
         possible.append(bool(count <= MAX_CLASSES))
         if possible[-1]:
-            chosen = tried
-    return {name: _joined(found) for name, found in chosen.items()}, possible
+            chosen = trial
+    return {name: _joined(classes) for name, classes in chosen.items()}, possible
 
 
 def _joined(classes: Sequence[IntArray]) -> IntArray:
-    """The classes that tell apart what any of some do."""
-    found: IntArray = np.unique(np.stack(classes), axis=1, return_inverse=True)[1].ravel().astype(np.int64)
-    return found
+    """The coarsest classes that refine all of the given ones."""
+    joined: IntArray = np.unique(np.stack(classes), axis=1, return_inverse=True)[1].ravel().astype(np.int64)
+    return joined

@@ -1,7 +1,8 @@
 """Whether numbers exist inside given intervals of columns and of sums of columns.
 
-Fourier-Motzkin elimination in exact rational arithmetic. Integer columns are treated as real ones, so "no" is certain
-and "yes" may in rare cases miss that only fractions fit.
+Fourier-Motzkin elimination (Schrijver, "Theory of Linear and Integer Programming", section 12.2) in exact rational
+arithmetic. Integer columns are treated as real ones, so "no" is certain, and "yes" may rarely mean that only fractions
+fit.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import inf
 
 from cuts.lang.spec import Linear
 
-MAX_INEQUALITIES = 2_000  # beyond, we stop looking for a contradiction and answer "yes"
+MAX_INEQUALITIES = 2_000  # of a system; above, the elimination stops and the answer is "yes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +57,18 @@ def fits(columns: Mapping[str, Stretch], sums: Mapping[Linear, Stretch]) -> bool
 
 
 def _inequalities(terms: tuple[tuple[str, Fraction], ...], stretch: Stretch) -> set[_AtMost]:
-    found = set()
+    inequalities = set()
     if stretch.high < inf:
-        found.add(_AtMost(terms, Fraction(stretch.high), stretch.high_open))
+        inequalities.add(_AtMost(terms, Fraction(stretch.high), stretch.high_open))
     if stretch.low > -inf:
-        found.add(_AtMost(tuple((name, -value) for name, value in terms), -Fraction(stretch.low), stretch.low_open))
-    return found
+        inequalities.add(
+            _AtMost(tuple((name, -value) for name, value in terms), -Fraction(stretch.low), stretch.low_open)
+        )
+    return inequalities
 
 
 def _eliminate(system: set[_AtMost], name: str) -> set[_AtMost]:
-    """The same system without a column: every upper bound on it paired with every lower one."""
+    """The system without a column: every upper bound on the column is paired with every lower bound."""
     upper, lower, rest = [], [], set()
     for inequality in system:
         factor = dict(inequality.coefficients).get(name, Fraction(0))

@@ -35,7 +35,7 @@ class Cells:
 def as_cells(layout: Layout) -> Cells:
     """A layout as tensors."""
     spreads = tuple(torch.as_tensor(axis.spread) for axis in layout.axes)
-    return Cells(layout, spreads, torch.tensor(layout.held * 1.0), tuple(map(torch.tensor, layout.values)))
+    return Cells(layout, spreads, torch.tensor(layout.mask * 1.0), tuple(map(torch.tensor, layout.values)))
 
 
 def joint(mix: Mixture, cells: Cells) -> Tensor:

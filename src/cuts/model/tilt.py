@@ -196,7 +196,7 @@ def _influence(target: Target, parts: _Parts, search: _Search) -> dict[str, Tens
         layout = stats.layout(stat)
         if not layout.axes or table.grad is None:
             continue
-        free = layout.free(label)
+        free = layout.free_axis(label)
         by_bin = _over_bins(table.grad, stats.cells(stat)).movedim(free, -1)  # (bins, ..., bins of the free column)
         fixed = [axis.column for i, axis in enumerate(layout.axes) if i != free]
         at_parts = by_bin[tuple(parts.bins[name] for name in fixed)] if fixed else by_bin[None, :]

@@ -49,8 +49,8 @@ def mask(pred: Pred, table: Table) -> Bools:
         case Truth(value):
             return np.full(table.rows, value)
         case InSet(column, values, negated):
-            held: Bools = _isin(table, column, values) != negated
-            return held & ~table.missing(column)
+            member: Bools = _isin(table, column, values) != negated
+            return member & ~table.missing(column)
         case LinearCompare(form, op, bound):
             total = _total(form, table)
             return compare(total, op, bound) & ~np.isnan(total)
@@ -79,14 +79,14 @@ def value(quantity: Quantity, table: Table, schema: Schema) -> float:
 
 
 def combine(quantity: Quantity, of: Callable[[Statistic], Number]) -> Number:
-    """A quantity from the values of its statistics: one number each, or an array each, one number a table."""
+    """A quantity from the values of its statistics: single numbers, or arrays with one number per table."""
     match quantity:
         case Const(number):
             return number
         case Apply(function, args):
             with np.errstate(all="ignore"):
-                found: Number = FUNCTIONS[function].apply(*(combine(arg, of) for arg in args))
-            return found
+                result: Number = FUNCTIONS[function].apply(*(combine(arg, of) for arg in args))
+            return result
         case Statistic():
             return of(quantity)
         case ColumnValue():
@@ -102,15 +102,15 @@ def statistic(stat: Statistic, table: Table, schema: Schema) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """A statistic and what it needs of a table's rows.
+    """A statistic and the numbers it needs from a table's rows.
 
-    The rows it is about fall into cells: `values` holds each argument's number of every cell, or for a statistic of
-    columns the code of its value there.
+    The rows it is about fall into cells: `values` has one array per argument with its number in every cell, or for a
+    statistic of columns the code of its value there.
     """
 
     stat: Statistic
     rows: Bools | None  # None: it is about all rows
-    cells: IntArray | None  # the cell of each of its rows; None: every row is its own
+    cells: IntArray | None  # the cell of each of its rows; None: one cell per row
     values: tuple[Floats | IntArray, ...]
 
 
@@ -134,8 +134,8 @@ def merged(prepared: Prepared) -> Prepared:
         return prepared
     cells = np.zeros(len(prepared.values[0]), dtype=np.int64)
     for column in prepared.values:
-        found, codes = np.unique(column, return_inverse=True)
-        cells = np.unique(cells * len(found) + codes, return_inverse=True)[1].astype(np.int64)
+        distinct, codes = np.unique(column, return_inverse=True)
+        cells = np.unique(cells * len(distinct) + codes, return_inverse=True)[1].astype(np.int64)
     _, first = np.unique(cells, return_index=True)
     return Prepared(prepared.stat, prepared.rows, cells, tuple(column[first] for column in prepared.values))
 
@@ -150,7 +150,7 @@ def weighted(prepared: Prepared, weights: Floats) -> float:
     if entry.unit == "rows":
         return float(entry.formula(mass, *values))
     kept = mass > 0
-    if not kept.all():  # as if rows without weight were not there
+    if not kept.all():  # rows without weight do not count
         mass, values = mass[kept], tuple(column[kept] for column in values)
     total = mass.sum()
     if total == 0:
@@ -179,8 +179,8 @@ def numbers(quantity: Quantity, table: Table, schema: Schema) -> Floats:
         case Const(number):
             return np.full(table.rows, number)
         case ColumnValue(column):
-            known = schema[column]
-            return _positions(table, known) if isinstance(known, Category) else table.numbers(column)
+            kind = schema[column]
+            return _positions(table, kind) if isinstance(kind, Category) else table.numbers(column)
         case Apply(function, args):
             with np.errstate(all="ignore"):
                 return np.asarray(FUNCTIONS[function].apply(*(numbers(arg, table, schema) for arg in args)))
@@ -203,10 +203,10 @@ def _total(form: Linear, table: Table) -> Floats:
 
 
 def _isin(table: Table, column: str, values: frozenset[str]) -> Bools:
-    found = pc.is_in(table.column(column), value_set=pa.array(sorted(values), pa.string()))
-    return np.asarray(found.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    member = pc.is_in(table.column(column), value_set=pa.array(sorted(values), pa.string()))
+    return np.asarray(member.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _positions(table: Table, column: Category) -> Floats:
-    places = pc.index_in(table.column(column.name), value_set=pa.array(column.categories, pa.string()))
-    return np.asarray(places.combine_chunks().cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    positions = pc.index_in(table.column(column.name), value_set=pa.array(column.categories, pa.string()))
+    return np.asarray(positions.combine_chunks().cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)

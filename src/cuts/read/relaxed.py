@@ -1,8 +1,8 @@
-"""The relaxed reading: quantities of anything that has probabilities, a model or weighed rows, with gradients.
+"""The relaxed reading: quantities of anything with probabilities (a model, or weighted rows), with gradients.
 
-A statistic is its formula on a distribution over cells; what the cells are is the caller's matter: joint bins of a
-model, or the rows of a table with weights. Everything is written in operations numpy and torch share. Checking uses
-none of this: that is `exact`.
+A statistic is its formula on a distribution over cells; the caller decides what the cells are: joint bins of a model,
+or the rows of a table with weights. Everything is written in operations that numpy and torch share. Checking uses none
+of this: that is `exact`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Array = Any  # numpy or torch
 
 
 def value(quantity: Quantity, number: Callable[[float], Array], statistic: Callable[[Statistic], Array]) -> Array:
-    """A number of the table, from what its constants and statistics are."""
+    """A number of the table, from the values of its constants and statistics."""
     match quantity:
         case Const(amount):
             return number(amount)
@@ -33,9 +33,9 @@ def value(quantity: Quantity, number: Callable[[float], Array], statistic: Calla
 
 
 def of_numbers(stat: Statistic, weight: Array, values: Sequence[Array], rows: float) -> Array:
-    """A statistic of numbers or of conditions: `weight` is of the cells it is about, nought in all others.
+    """A statistic of numbers or of conditions; `weight` is 0 in cells it is not about.
 
-    The weights of all cells, those left out included, sum to one; `rows` is how many rows there are.
+    Before that the weights of all cells sum to one; `rows` is the number of rows of the table.
     """
     entry = statistics()[stat.name]
     if entry.unit == "rows":
@@ -44,5 +44,5 @@ def of_numbers(stat: Statistic, weight: Array, values: Sequence[Array], rows: fl
 
 
 def of_columns(stat: Statistic, joint: Array, alone: Sequence[Array]) -> Array:
-    """A statistic of columns, from their joint distribution and that of each alone, none summing to one yet."""
-    return statistics()[stat.name].formula(joint / joint.sum(), *(each / each.sum() for each in alone))
+    """A statistic of columns, from their joint and their one-way distributions, none of them normalised yet."""
+    return statistics()[stat.name].formula(joint / joint.sum(), *(one_way / one_way.sum() for one_way in alone))

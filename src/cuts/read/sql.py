@@ -1,7 +1,7 @@
 """The SQL reading: predicates as conditions and quantities as scalar queries, in SQL DuckDB and PostgreSQL share.
 
-Logic is two-valued: every comparison first asks whether its columns are present. In the database a float NaN counts as
-a number, so store missing values as NULL.
+Logic is two-valued: every comparison first tests that its columns are not NULL. A floating-point NaN counts as a number
+in a database, so store missing values as NULL.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def _row(value: Quantity, schema: Schema) -> str:
         case Const(amount):
             return number(amount)
         case ColumnValue(column):
-            known = schema[column]
-            if not isinstance(known, Category):
+            kind = schema[column]
+            if not isinstance(kind, Category):
                 return _double(column, schema)
-            cases = " ".join(f"WHEN {text(c)} THEN {i}.0" for i, c in enumerate(known.categories))
+            cases = " ".join(f"WHEN {text(c)} THEN {i}.0" for i, c in enumerate(kind.categories))
             return f"(CASE CAST({name(column)} AS VARCHAR) {cases} END)"
         case Apply(function, args):
             return FUNCTIONS[function].text([_row(arg, schema) for arg in args])
@@ -127,9 +127,9 @@ def number(value: float) -> str:
 
 def _double(column: str, schema: Schema) -> str:
     """A numeric column as float64: dates in days, times, timestamps and durations in seconds."""
-    known = schema[column]
-    if not isinstance(known, Temporal):
+    kind = schema[column]
+    if not isinstance(kind, Temporal):
         return f"CAST({name(column)} AS DOUBLE PRECISION)"
-    if known.kind == "date":
+    if kind.kind == "date":
         return f"CAST(({name(column)} - DATE '1970-01-01') AS DOUBLE PRECISION)"
     return f"CAST(EXTRACT(EPOCH FROM {name(column)}) AS DOUBLE PRECISION)"

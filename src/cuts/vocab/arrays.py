@@ -1,4 +1,4 @@
-"""The few array operations numpy and torch spell differently; torch is never imported here."""
+"""Array operations that numpy and torch spell differently; torch is never imported here."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def root(x: Any) -> Any:
 
 
 def lesser(a: Any, b: Any) -> Any:
-    """The smaller of two numbers, number by number."""
+    """The elementwise minimum."""
     return a.minimum(b) if hasattr(a, "minimum") else np.minimum(a, b)
 
 
 def greater(a: Any, b: Any) -> Any:
-    """The larger of two numbers, number by number."""
+    """The elementwise maximum."""
     return a.maximum(b) if hasattr(a, "maximum") else np.maximum(a, b)
 
 
 def only_where(test: Any, x: Any) -> Any:
-    """`x` where the test holds, elsewhere not a number."""
+    """`x` where the test holds, NaN elsewhere."""
     return x.where(test, float("nan")) if hasattr(x, "where") else np.where(test, x, np.nan)
 
 
 def still(x: Any) -> Any:
-    """The same number as a constant: no gradient flows through it."""
+    """The same values as a constant: no gradient flows through it."""
     return x.detach() if hasattr(x, "detach") else x
 
 

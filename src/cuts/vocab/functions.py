@@ -1,7 +1,7 @@
 """Functions of numbers, inside statistics and between them: arithmetic, `min`, `max`, `abs`, `sqrt`, `log`, `exp`.
 
-One entry holds every reading of a function, in operations numpy and torch share. Where a function is undefined
-(division by zero, logarithm of a negative number) its value is missing, in every reading.
+One entry holds every reading of a function, in operations that numpy and torch share. Where a function is undefined
+(division by zero, logarithm of a negative number) its value is missing in every reading.
 """
 
 from __future__ import annotations
