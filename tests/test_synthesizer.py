@@ -252,7 +252,7 @@ def test_settings_that_cannot_be_used_are_told_before_any_work() -> None:
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    with pytest.raises(TypeError, match="is no frame"):
+    with pytest.raises(TypeError, match="is not a data frame"):
         Synthesizer().fit([[1, 2], [3, 4]])
 
 

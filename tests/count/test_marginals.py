@@ -48,7 +48,7 @@ def test_columns_not_counted_together_are_named() -> None:
     ("changes", "message"),
     [
         ({"rows": 9}, "add up to 10, not to 9 rows"),
-        ({"rows": -1}, "no -1 rows"),
+        ({"rows": -1}, "rows is negative: -1"),
         ({"sizes": {"b": 2, "a": 2}}, "not in the codec's order"),
         ({"sizes": {"a": 2, "b": 3}}, "not int64 of shape"),
         ({"tables": {("a",): np.array([11, -1])}}, "negative"),

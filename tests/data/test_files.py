@@ -468,22 +468,14 @@ def test_knobs_that_cannot_be_are_one_clear_error(folder: Path) -> None:
 
 
 MISFITS = [
-    (
-        "a,b\n1,x\n",
-        'a,b\n1,"x\ny"\n2,z\n007,z\n',
-        "line 5: the column `a` should hold whole numbers, as when the file was scanned",
-    ),
+    ("a,b\n1,x\n", 'a,b\n1,"x\ny"\n2,z\n007,z\n', "line 5: the column `a` should hold whole numbers, as when"),
     (
         "a,b\n31/12/2020,x\n",
         "a,b\n30/02/2020,y\n",
         "line 2: the column `a` should hold dates or times written as %d/%m/%Y",
     ),
-    (
-        "a\ntrue\n",
-        "a\nfalse\n\nsecret\n",
-        "line 4: the column `a` should hold true and false, as when the file was scanned",
-    ),
-    ("a,b\n,x\n", "a,b\nsecret,x\n", "line 2: the column `a` should hold no values, as when the file was scanned"),
+    ("a\ntrue\n", "a\nfalse\n\nsecret\n", "line 4: the column `a` should hold true and false, as when"),
+    ("a,b\n,x\n", "a,b\nsecret,x\n", "line 2: the column `a` should hold no values, as when"),
     ("a,b\n1,x\n", "b,a\n1,x\n", "has other columns than the file read first"),
 ]
 

@@ -38,7 +38,7 @@ def partial_tables(draw: st.DrawFn) -> tuple[Table, Table, Codec]:
     return table, Table(pa.table(cells)), draw(st.sampled_from([fit_codec(table, schema), build_codec(schema, {})]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(partial_tables())
 def test_given_cells_are_encoded_as_in_whole_rows_and_come_back(case: tuple[Table, Table, Codec]) -> None:
     table, some, codec = case

@@ -94,7 +94,7 @@ def assert_same_distribution(coarse: ColumnBins, fine: ColumnBins, split: Split)
             assert got[key] == pytest.approx(wanted.get(key, 0.0), abs=1e-12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases())
 def test_a_refined_codec_has_the_same_distribution_on_finer_bins(case: Case) -> None:
     schema, table, pred, codec = case
@@ -111,7 +111,7 @@ def test_a_refined_codec_has_the_same_distribution_on_finer_bins(case: Case) -> 
     assert refine(fine, cuts.columns, cuts.sets)[1] == {}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases())
 def test_a_refined_codec_decides_every_rule_and_stays_in_its_bins(case: Case) -> None:
     schema, table, pred, codec = case

@@ -28,7 +28,7 @@ def cases(draw: st.DrawFn) -> tuple[Schema, Table, Pred]:
     return schema, draw(tables(schema, most=40)), draw(predicates(schema))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(cases(), st.integers(1, 4), st.integers(0, 3))
 def test_a_fitted_codec_decides_every_rule_and_stays_in_its_bins(
     case: tuple[Schema, Table, Pred], max_categories: int, min_count: int

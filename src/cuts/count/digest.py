@@ -1,7 +1,7 @@
-"""Columns too long to look at as a whole: a few values are kept on which `infer_schema` decides as it would on all.
+"""Columns too long to hold as a whole: a few values are kept on which `infer_schema` decides as it would on all.
 
-What is decided, and how, stays in `data/infer.py`; here is only which values its decisions need: the lowest and the
-highest, one for every number of decimals that is not enough, all different texts, one for every letter at every place.
+The decisions stay in `data/infer.py`; here is only which values they need: the lowest and the highest, one for every
+number of decimals that is not enough, all distinct strings, one for every character at every position.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_DISTINCT = 1 << 19  # distinct values of a column that are kept one by one
 
 
 class ColumnDigest:
-    """A column of which blocks were seen."""
+    """A column that is read block by block."""
 
     def __init__(self, field: pa.Field, *, declared_id: bool, max_distinct: int = MAX_DISTINCT) -> None:
         self._name = field.name
@@ -33,7 +33,7 @@ class ColumnDigest:
         self._kept = _kept_for(field.type, declared_id=declared_id, max_distinct=max_distinct)
 
     def add(self, block: Table) -> None:
-        """See one more block."""
+        """Take one more block into account."""
         self._missing |= bool(block.missing(self._name).any())
         values = block.column(self._name).combine_chunks()
         if pa.types.is_dictionary(values.type) and not values.type.ordered:
@@ -41,7 +41,7 @@ class ColumnDigest:
         self._kept.add(values)
 
     def infer(self) -> Column:
-        """What the column is, as `infer_schema` would say of all its values; raises what it would."""
+        """The column `infer_schema` would infer from all values; raises what it would raise."""
         if isinstance(self._kept, _Texts) and self._kept.too_many:
             raise CutsError([free_text(self._name, self._kept.number)])
         few, as_id = self._kept.few()
@@ -163,7 +163,7 @@ class _Numbers:
 
 
 class _Texts:
-    """All different texts, or those of a share; while they may be identifiers, also what shows their look."""
+    """All distinct strings, or a share of them; while they may be identifiers, also examples of their pattern."""
 
     def __init__(self, declared_id: bool, max_distinct: int) -> None:
         self._declared_id = declared_id
@@ -178,7 +178,7 @@ class _Texts:
 
     @property
     def number(self) -> int:
-        """How many different texts there are, about if there are very many."""
+        """The number of distinct strings, an estimate if there are very many."""
         return self._count if self._distinct.unique else self._distinct.number
 
     def add(self, values: pa.Array) -> None:
@@ -206,7 +206,7 @@ class _Texts:
 
 
 class _Shape:
-    """Texts with every letter at every place, the highest of all, and two lengths if there are several."""
+    """Strings with every character at every position, the greatest of all, and two lengths if there are several."""
 
     def __init__(self) -> None:
         self._examples: list[str] = []
@@ -216,7 +216,7 @@ class _Shape:
 
     @property
     def examples(self) -> set[str]:
-        """Texts that look as all do."""
+        """Strings of the same pattern as all."""
         return {*self._examples, self._highest} if self._examples else set()
 
     def add(self, texts: Sequence[str]) -> None:
@@ -240,7 +240,7 @@ _Value = TypeVar("_Value", str, float)
 
 
 class _Distinct(Generic[_Value]):
-    """Different values, up to a limit all of them; beyond, those of a share that is chosen by hash."""
+    """Distinct values, all of them up to a limit; beyond it, a share chosen by hash."""
 
     def __init__(self, max_distinct: int) -> None:
         self._max_distinct = max_distinct
@@ -255,11 +255,11 @@ class _Distinct(Generic[_Value]):
 
     @property
     def number(self) -> int:
-        """How many there are, about if there are too many."""
+        """The number of distinct values, an estimate beyond the limit."""
         return len(self.kept) << self._halvings
 
     def add(self, values: Iterable[_Value], rows: int) -> None:
-        """See the values of so many rows."""
+        """Take the values of `rows` rows into account."""
         new = set(values)
         self.unique &= len(new) == rows
         if self._halvings:

@@ -1,6 +1,6 @@
-"""Folds of rows, for trying a model on rows it was not fitted to: row number modulo the number of folds.
+"""Folds of rows for cross-validation: row number modulo the number of folds.
 
-One pass counts them all. The rows without a fold are the counts of all minus those of the fold.
+One pass counts them all. The counts without a fold are those of all rows minus those of the fold.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Fold:
 
     counts: Marginals
     codes: Codes  # of rows evenly spread over the fold
-    rows: Table | None = None  # likewise some, as they were read, if they are asked for
+    rows: Table | None = None  # a sample of the rows as read, if requested
 
 
 def count_folds(
@@ -40,7 +40,7 @@ def count_folds(
     """The counts of every fold and up to `keep` of its rows, however the rows are cut into blocks.
 
     Those are codes; up to `keep_rows` rows of a fold are kept as they are as well. Memory does not grow with the rows,
-    but holds the tables of all folds. `seen` is told the number of rows so far.
+    but holds the tables of all folds. `seen` is called with the number of rows so far.
     """
     counters = [Counter(codec, cliques) for _ in range(folds)]
     samples = [sample_of_codes(keep) for _ in range(folds)]

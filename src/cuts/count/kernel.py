@@ -29,9 +29,9 @@ from cuts.text.diagnostic import CutsError
 Keys: TypeAlias = NDArray[Any]  # of the smallest type that holds them
 Tally: TypeAlias = Callable[[Keys, IntArray], None]  # add one to the cell of every key
 
-LARGEST = 1 << 28  # cells of a table: 2 GB
+MAX_CELLS = 1 << 28  # of a table: 2 GB
 NUMBA_AFTER = 7_000  # tables counted in blocks: numba gains on them what compiling it takes
-DENSE = 2  # rows for each cell from which a histogram of the block is quicker than adding row by row
+DENSE = 2  # rows per cell from which a histogram of the block is quicker than adding row by row
 
 
 def count(
@@ -43,10 +43,11 @@ def count(
     tally: Tally | None = None,
     numba_after: int = NUMBA_AFTER,
 ) -> Marginals:
-    """The counts of the cliques over all rows; `seen` is told the number of rows so far after every block.
+    """The counts of the cliques over all rows; `seen` is called with the number of rows so far after every block.
 
     The columns of a clique may be in any order. Memory does not grow with the rows. Raises `CutsError` when a value
-    lies outside the codec's schema. `tally` is chosen here unless it is given; every one counts the same.
+    lies outside the codec's schema. `tally` is chosen here unless it is given; all count the same. numba is used
+    after `numba_after` tables.
     """
     counter = Counter(codec, cliques, tally=tally, numba_after=numba_after)
     for rows, codes in encoded(blocks, codec):
@@ -86,7 +87,7 @@ class Counter:
         self.rows = 0
 
     def add(self, codes: Codes, rows: int) -> None:
-        """Count the rows of a block as well, of which there are so many."""
+        """Count the rows of a further block."""
         compiled = numba_tally() if self._blocks * len(self._into) >= self._numba_after else None
         count_block(codes, self._sizes, self._into, self._tally or compiled or numpy_tally)
         self._blocks += 1
@@ -184,7 +185,7 @@ def _begin(codec: Codec, cliques: Sequence[Clique]) -> tuple[dict[str, int], dic
     sizes = codec.sizes
     wanted = [in_order(clique, sizes) for clique in cliques]
     for clique in wanted:
-        if cells(clique, sizes) > LARGEST:
+        if cells(clique, sizes) > MAX_CELLS:
             raise ValueError(f"the table of {', '.join(clique)} would have {cells(clique, sizes):,} cells")
     varying = [found for found in (_varying(clique, sizes) for clique in wanted) if found]
     paths = key_paths(join_cliques(varying, sizes))

@@ -1,7 +1,7 @@
-"""Which sets of columns to count: the tables the model is fitted to.
+"""The workload: which sets of columns (cliques) to count, that is, the tables the model is fitted to.
 
 All triples when their tables are small enough together. Otherwise the pairs, the triples with the label, and then the
-triples whose columns depend on each other most: those a model of pairs is most wrong about.
+triples of the highest mutual information, about which a model of pairs is most wrong.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def fits_whole(sizes: Mapping[str, int]) -> bool:
 
 
 def measure_dependence(codes: Mapping[str, IntArray], sizes: Mapping[str, int]) -> dict[Clique, float]:
-    """Mutual information of every pair of columns, less what chance alone would give."""
+    """Mutual information of every pair of columns in nats, less its bias (r - 1)(c - 1) / 2n (Miller 1955)."""
     found: dict[Clique, float] = {}
     for a, b in combinations(sizes, 2):
         joint = np.bincount(codes[a] * sizes[b] + codes[b], minlength=sizes[a] * sizes[b])

@@ -1,8 +1,8 @@
-"""What the bins of a column hold: the values a code can be decoded to, and how often.
+"""The contents of the bins of a column: the values a code can be decoded to, and their frequencies.
 
-A numeric bin is made of pieces: points, or stretches on which values are even; on a lattice a stretch is its lattice
-points, otherwise all numbers between its ends. A bin of a category column is made of its members. The draw and the
-moments are of the same distribution, so statistics computed from codes are those of the decoded values.
+A numeric bin consists of pieces: points, or intervals on which values are uniform; on a lattice an interval is its
+lattice points, otherwise all numbers between its ends. A bin of a category column consists of its members. `slots.py`
+computes statistics from the same distribution that is sampled here, so they are those of the decoded values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Pieces:
     """The pieces of all bins of a numeric column, in order of bins.
 
     `low` and `high` are numbers, or lattice numbers `k` when `per_unit` is given; `owner` is the bin of a piece and
-    `until` its bin plus the share of the bin's rows in this piece and the ones before it.
+    `until` its bin plus the cumulative share of the bin's rows up to and including this piece.
     """
 
     low: Floats
@@ -29,8 +29,8 @@ class Pieces:
     per_unit: int | None
 
     def draw(self, codes: IntArray, rng: np.random.Generator) -> Floats:
-        """A value for every code."""
-        piece = _drawn(self.until, codes, rng)
+        """One value per code, sampled from its bin."""
+        piece = _sample_pieces(self.until, codes, rng)
         share = rng.random(len(codes))
         low, high = self.low[piece], self.high[piece]
         if self.per_unit is None:
@@ -38,7 +38,7 @@ class Pieces:
         return np.minimum(low + np.floor(share * (high - low + 1.0)), high) / self.per_unit
 
     def weights(self) -> Floats:
-        """The share of its bin's rows in every piece."""
+        """For every piece, its share of its bin's rows."""
         shares: Floats = np.diff(self.until, prepend=0.0)  # every bin ends where the next begins
         return shares
 
@@ -52,13 +52,13 @@ class Members:
     until: Floats
 
     def draw(self, codes: IntArray, rng: np.random.Generator) -> IntArray:
-        """A category's position for every code."""
+        """One position of a category per code, sampled from its bin."""
         if len(self.places) == int(self.owner[-1]) + 1:  # every bin has one member
             return self.places[codes]
-        return self.places[_drawn(self.until, codes, rng)]
+        return self.places[_sample_pieces(self.until, codes, rng)]
 
     def weights(self) -> Floats:
-        """The share of its bin's rows in every member."""
+        """For every member, its share of its bin's rows."""
         shares: Floats = np.diff(self.until, prepend=0.0)  # every bin ends where the next begins
         return shares
 
@@ -66,17 +66,17 @@ class Members:
 def join_pieces(bins: list[tuple[Floats, Floats, Floats]], per_unit: int | None) -> Pieces:
     """The pieces of a column from those of each bin: their ends and their weights."""
     low, high = (np.concatenate([b[i] for b in bins]) for i in range(2))
-    owner, until = _divided([b[2] for b in bins])
+    owner, until = _cumulative_shares([b[2] for b in bins])
     return Pieces(low, high, owner, until, per_unit)
 
 
 def join_members(bins: list[tuple[IntArray, Floats]]) -> Members:
     """The members of a column from those of each bin: their positions and their weights."""
     places = np.concatenate([b[0] for b in bins]).astype(np.int64)
-    return Members(places, *_divided([b[1] for b in bins]))
+    return Members(places, *_cumulative_shares([b[1] for b in bins]))
 
 
-def _divided(bins: list[Floats]) -> tuple[IntArray, Floats]:
+def _cumulative_shares(bins: list[Floats]) -> tuple[IntArray, Floats]:
     """The owner and the `until` of every piece, from the weights in each bin."""
     owner = np.repeat(np.arange(len(bins)), [len(weights) for weights in bins])
     running = [np.cumsum(weights) for weights in bins]
@@ -84,8 +84,8 @@ def _divided(bins: list[Floats]) -> tuple[IntArray, Floats]:
     return owner, owner + np.concatenate([total / total[-1] for total in running])
 
 
-def _drawn(until: Floats, codes: IntArray, rng: np.random.Generator) -> IntArray:
-    """A piece of each code's bin, as often as its share says."""
-    place = np.minimum(codes + rng.random(len(codes)), np.nextafter(codes + 1.0, 0.0))  # a sum may round up
-    found: IntArray = np.searchsorted(until, place, side="right").astype(np.int64)
-    return found
+def _sample_pieces(until: Floats, codes: IntArray, rng: np.random.Generator) -> IntArray:
+    """One piece of each code's bin, sampled by its share (inverse of the cumulative distribution)."""
+    level = np.minimum(codes + rng.random(len(codes)), np.nextafter(codes + 1.0, 0.0))  # a sum may round up
+    pieces: IntArray = np.searchsorted(until, level, side="right").astype(np.int64)
+    return pieces

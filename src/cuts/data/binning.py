@@ -1,9 +1,9 @@
 """Bins chosen from rows.
 
-Numbers: a value holding more than 0.3 % of the rows has a bin of its own, the rest go to bins of equally many rows;
-program constants are edges; inside a bin values follow the rows. Categories: beyond a limit the rarer ones share bins,
-neighbours in the alphabet together, each drawn as often as it was seen; what was seen hardly ever is not drawn at all
-unless the schema was declared. Nothing here may see private rows.
+Numbers: a value with more than 0.3 % of the rows has a bin of its own, the rest go to quantile bins; constants of the
+program are edges; within a bin values follow the rows. Categories: beyond a limit the rarer ones share bins with their
+neighbours in the alphabet, each sampled by its frequency; the rarest are never sampled unless the schema is declared.
+Nothing here may see private rows.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from cuts.data.lattice import after
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 
-SPIKE = 0.003  # share of rows from which a value has its own bin,
-SPIKE_ROWS = 10  # if they are also more than these
-MAX_POINTS = 64  # distinct values a bin remembers one by one
-KNOTS = 33  # quantiles a bin remembers otherwise
+SPIKE_SHARE = 0.003  # share of rows above which a value has its own bin,
+SPIKE_ROWS = 10  # if these are also more than so many rows
+MAX_POINTS = 64  # distinct values a bin keeps one by one
+KNOTS = 33  # quantiles a bin keeps otherwise
 SHARED_BINS = 8  # bins the rarer categories share
-MAX_ROWS = 200_000  # rows looked at, evenly spread over the table
+MAX_ROWS = 200_000  # rows that are used, evenly spread over the table
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many categories have bins, and how often a category must be seen to be drawn."""
+    """The maximum number of bins of a category column, and the minimum number of rows of a category to be sampled."""
 
     max_categories: int
     min_count: int
@@ -61,8 +61,8 @@ def fit_codec(
     bins: list[ColumnBins] = []
     for column in schema.modelled:
         if isinstance(column, Category):
-            told_apart = list((sets or {}).get(column.name, ()))
-            bins.append(_category_bins(typed, column, told_apart, limits, declared=schema.provenance == "declared"))
+            separated = list((sets or {}).get(column.name, ()))
+            bins.append(_category_bins(typed, column, separated, limits, declared=schema.provenance == "declared"))
         else:
             bins.append(_numeric_bins(typed, column, tuple((cuts or {}).get(column.name, ()))))
     return Codec(schema, tuple(bins), _derived(typed, schema))
@@ -93,7 +93,7 @@ def _quantile_edges(values: Floats, column: Numeric) -> tuple[float, ...]:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= column.bins:
         return tuple(float(v) for v in distinct)  # every value its own bin
-    spikes = distinct[counts > max(SPIKE * len(values), SPIKE_ROWS)]
+    spikes = distinct[counts > max(SPIKE_SHARE * len(values), SPIKE_ROWS)]
     others = values[~np.isin(values, spikes)]
     shares = np.arange(1, column.bins) / column.bins
     through = np.quantile(others, shares, method="inverted_cdf").tolist() if len(others) else []
@@ -111,17 +111,17 @@ def _without_empty(values: Floats, edges: tuple[float, ...], fixed: tuple[float,
 
 
 def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
-    """What one bin holds: its values one by one when they are few and on a lattice, else stretches of equal weight."""
-    inside = values[np.searchsorted(values, low, "left") : np.searchsorted(values, high, "right")]
-    if len(inside) == 0:
+    """The contents of one bin: its values if they are few and on a lattice, else intervals of equal weight."""
+    own = values[np.searchsorted(values, low, "left") : np.searchsorted(values, high, "right")]
+    if len(own) == 0:
         return even_piece(column, low, high)
-    lattice = np.rint(inside * column.per_unit) if column.per_unit is not None else inside
+    lattice = np.rint(own * column.per_unit) if column.per_unit is not None else own
     distinct, counts = np.unique(lattice, return_counts=True)
     if len(distinct) == 1 or (column.per_unit is not None and len(distinct) <= MAX_POINTS):
         return distinct, distinct, counts.astype(np.float64)
     knots = np.quantile(lattice, np.linspace(0, 1, min(KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()
-    if column.per_unit is not None:  # a stretch ends before the next begins
+    if column.per_unit is not None:  # an interval ends before the next begins
         ends[:-1] = np.maximum(ends[:-1] - 1.0, starts[:-1])
     return starts, ends, np.ones(len(starts))
 
@@ -139,34 +139,34 @@ def _category_bins(
     if not any(drawn.values()):
         drawn = dict(counts)  # every value is rare: nothing else could be drawn
     groups = _groups(column, drawn, counts, sets, limits)
-    place = {category: i for i, category in enumerate(column.categories)}
+    position = {category: i for i, category in enumerate(column.categories)}
     members = []
     for group in groups:
         weights = np.array([float(drawn.get(c, 0)) for c in group])
-        members.append((np.array([place[c] for c in group]), weights if weights.any() else np.ones(len(group))))
+        members.append((np.array([position[c] for c in group]), weights if weights.any() else np.ones(len(group))))
     return CategoryBins(column, groups, join_members(members))
 
 
 def category_counts(typed: Table, column: Category) -> dict[str, int]:
-    """How often each category is seen, those never seen included."""
-    found = dict.fromkeys(column.categories, 0)
+    """The number of rows of each category, 0 included."""
+    counts = dict.fromkeys(column.categories, 0)
     for entry in pc.value_counts(typed.column(column.name)).to_pylist():
-        if entry["values"] in found:
-            found[entry["values"]] = int(entry["counts"])
-    return found
+        if entry["values"] in counts:
+            counts[entry["values"]] = int(entry["counts"])
+    return counts
 
 
 def _groups(
     column: Category, drawn: dict[str, int], counts: dict[str, int], sets: list[frozenset[str]], limits: Limits
 ) -> tuple[tuple[str, ...], ...]:
-    """The categories of each bin: alone if frequent, declared or told apart by the program, else with neighbours."""
+    """The categories of each bin: alone if frequent, declared or separated by the program, else with neighbours."""
     frequent = sorted(drawn, key=lambda c: (-drawn[c], c))
     if len(column.categories) <= limits.max_categories and len(drawn) == len(column.categories):
         return tuple((c,) for c in column.categories)
     alone = set(frequent[: limits.max_categories - SHARED_BINS] if len(drawn) > limits.max_categories else frequent)
     rest = [c for c in sorted(column.categories) if c not in alone]
     shared: dict[tuple[bool, ...], list[str]] = {}
-    for category in rest:  # what the program tells apart stays apart
+    for category in rest:  # what the program separates stays separate
         shared.setdefault(tuple(category in s for s in sets), []).append(category)
     groups: list[tuple[str, ...]] = [(c,) for c in column.categories if c in alone]
     for members in shared.values():
@@ -190,7 +190,7 @@ def _split(members: list[str], counts: dict[str, int], max_groups: int) -> list[
 def _drawable(
     groups: list[tuple[str, ...]], drawn: dict[str, int], sets: list[frozenset[str]]
 ) -> tuple[tuple[str, ...], ...]:
-    """Groups without a drawable member join one that the program does not tell from them, if there is one."""
+    """Groups without a member to sample join one that the program does not separate from them, if there is one."""
     kept = [group for group in groups if any(c in drawn for c in group)]
     for group in groups:
         if any(c in drawn for c in group):
@@ -211,7 +211,7 @@ def _drawable(
 
 
 def _derived(typed: Table, schema: Schema) -> tuple[Follows, ...]:
-    """The value each derived column takes with each value of the column it follows."""
+    """For each derived column, its value by value of the column it follows from."""
     found: list[Follows] = []
     for name, source in schema.derived:
         pairs = typed.arrow.select([source, name]).group_by([source, name]).aggregate([])

@@ -1,9 +1,9 @@
 """Values to bins and back.
 
-A category column has one bin a category, or a group of rarer ones together; a numeric column half-open bins
-`[edge, next edge)`; a column that may be missing one bin more, the last. Every cut the program asks for is an edge, so
-no bin straddles a comparison: `x > c` begins at the next value the column can hold. How bins are chosen from rows is
-`data/binning.py`; without rows they are even.
+A category column has one bin per category, or per group of rarer ones; a numeric column has half-open bins
+`[edge, next edge)`; a column that may be missing has one more bin, the last. Every constant the program compares with
+is an edge, so no bin straddles a comparison: `x > c` begins at the next value the column can hold. `data/binning.py`
+chooses bins from rows; without rows they are of equal width.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Codes: TypeAlias = dict[str, IntArray]
 
 @dataclass(frozen=True, slots=True)
 class CategoryBins:
-    """The categories in each bin, and how often each is drawn from it."""
+    """The categories in each bin, and their frequencies within it."""
 
     column: Category
     groups: tuple[tuple[str, ...], ...]
@@ -45,7 +45,7 @@ class CategoryBins:
 
 @dataclass(frozen=True, slots=True)
 class NumericBins:
-    """The lower edge of each bin, the column's lowest value first, and what values it holds."""
+    """The lower edge of each bin, the column's lowest value first, and the contents of each bin."""
 
     column: Numeric
     edges: tuple[float, ...]
@@ -58,12 +58,14 @@ class NumericBins:
 
 
 ColumnBins: TypeAlias = CategoryBins | NumericBins
-Follows: TypeAlias = tuple[str, str, dict[str, str | float | None]]  # column, its determinant, value by value
+Follows: TypeAlias = tuple[
+    str, str, dict[str, str | float | None]
+]  # column, its determinant, its value by value of that
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """The bins of every modelled column of a schema, and the values derived columns follow."""
+    """The bins of every modelled column of a schema, and the values of derived columns."""
 
     schema: Schema
     columns: tuple[ColumnBins, ...]
@@ -110,10 +112,10 @@ def encode(table: Table, codec: Codec) -> Codes:
 
 
 def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
-    """A value for every code, drawn from its bin; identifiers fresh, derived columns by what they follow.
+    """One value per code, sampled from its bin; identifiers are generated, derived columns looked up.
 
-    A table too large for one piece is decoded in several, `first` being the number of rows before this one: every
-    piece has random numbers of its own, which follow from `seed` and `first`, and identifiers go on counting.
+    A table too large to decode at once is decoded in blocks, `first` being the number of rows before this one: every
+    block has random numbers of its own, which follow from `seed` and `first`, and identifiers go on counting.
     """
     rows = len(next(iter(codes.values())))
     streams = iter(np.random.SeedSequence([seed, first]).spawn(len(codec.columns)))
@@ -133,7 +135,7 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
 
 
 def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Table:
-    """The table with fresh identifiers, those after the `first` ones."""
+    """The table with new identifiers, those after the `first` ones."""
     made = table.arrow
     for place, column in enumerate(codec.schema):
         if isinstance(column, Identifier):
@@ -142,7 +144,7 @@ def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Ta
 
 
 def follow(determinant: pa.Array, known: dict[str, str | float | None], column: Modelled) -> pa.Array:
-    """The derived value of each value of the determinant; what was never seen together is missing."""
+    """The derived value of each value of the determinant; it is missing where the table has none."""
     keys = determinant if pa.types.is_string(determinant.type) else as_numbers(determinant)
     assert keys is not None, determinant.type
     places = pc.index_in(keys.cast(pa.string()), value_set=pa.array(list(known), pa.string()))
@@ -156,7 +158,7 @@ def follow(determinant: pa.Array, known: dict[str, str | float | None], column: 
 
 
 def single_categories(column: Category) -> CategoryBins:
-    """One bin a category."""
+    """One bin per category."""
     alone = [(np.array([i]), np.ones(1)) for i in range(len(column.categories))]
     return CategoryBins(column, tuple((c,) for c in column.categories), join_members(alone))
 
@@ -170,7 +172,7 @@ def even_edges(column: Numeric) -> tuple[float, ...]:
 
 
 def clean_edges(column: Numeric, cuts: Iterable[float]) -> tuple[float, ...]:
-    """The cuts inside the range, on the column's lattice, after its lowest value."""
+    """The column's lowest value, then the cuts inside its range, moved up to its lattice."""
     inner = {at_least(float(cut), column.per_unit) for cut in cuts}
     return (float(column.low), *sorted(cut for cut in inner if column.low < cut <= column.high))
 
@@ -198,7 +200,7 @@ def even_piece(column: Numeric, low: float, high: float) -> tuple[Floats, Floats
 
 
 def bin_of(typed: Table, bins: ColumnBins) -> IntArray:
-    """The bin of every value of a conformed column; anything where it is missing."""
+    """The bin of every value of a conformed column; arbitrary where it is missing."""
     name = bins.column.name
     if isinstance(bins, CategoryBins):
         owner = {category: i for i, group in enumerate(bins.groups) for category in group}

@@ -168,8 +168,10 @@ def size(column: Modelled) -> float:
 
 
 def _check_numbers(low: float, high: float, bins: Bins) -> None:
-    if not (abs(low) <= LARGEST and abs(high) <= LARGEST and low <= high):
-        raise ValueError(f"its range must rise: {low} to {high} does not, or it exceeds 1e300")
+    if not (abs(low) <= LARGEST and abs(high) <= LARGEST):
+        raise ValueError(f"its range must lie between -{LARGEST:g} and {LARGEST:g}")
+    if low > high:
+        raise ValueError(f"its range ends at {high}, below its begin {low}")
     if isinstance(bins, int):
         if bins < 1:
             raise ValueError("it needs at least one bin")

@@ -1,4 +1,4 @@
-"""A table brought to the types of a schema, and what does not fit."""
+"""A table converted to the types of a schema, and where it does not fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean
 
 
 def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) -> Table:
-    """The schema's columns (or only `columns`) of the table: categories as texts, numbers as float64, NaN as missing.
+    """The schema's columns (or only `columns`) of the table: categories as strings, numbers as float64, NaN as missing.
 
     Values are not checked against the domain; `check_table` does that. Raises `CutsError` naming every column that is
     absent or of another type.
@@ -41,7 +41,7 @@ def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) 
 
 
 def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
-    """Everything in which a table differs from a schema."""
+    """Every difference between a table and a schema."""
     found: list[Diagnostic] = [
         extra_column(name, schema) for name in table.names if name not in schema and name not in schema.dropped
     ]
@@ -76,7 +76,7 @@ def outside_domain(typed: Table, column: Modelled) -> Bools:
 
 
 def column_problems(typed: Table, column: Modelled) -> list[Diagnostic]:
-    """What of a conformed column its schema does not allow: missing values, values outside its domain."""
+    """What the schema does not allow in a conformed column: missing values, values outside its domain."""
     found = []
     missing = typed.missing(column.name)
     if missing.any() and not column.missing:

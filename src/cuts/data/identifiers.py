@@ -1,7 +1,7 @@
-"""Identifiers made fresh: unique, in the look of the real ones, never one of them.
+"""New identifiers: unique, in the pattern of the real ones, never one of them.
 
-A pattern is counted through like an odometer, from the number after the greatest one seen; when it runs out, its last
-counted sign is doubled, which makes room for more.
+A pattern is counted through like an odometer, from the number after the greatest real one; when it runs out, its first
+counted character is repeated, which makes room for more.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 def make_identifiers(column: Identifier, rows: int, seed: int, first: int = 0) -> pa.Array:
-    """So many new identifiers, from the one after the `first` ones on.
+    """`rows` new identifiers, from the one after the `first` ones on.
 
     >>> make_identifiers(Identifier("id", "C-##", 98), 3, 0).to_pylist()
     ['C-98', 'C-99', 'C-100']
@@ -49,7 +49,7 @@ def start_after(column: Identifier, values: list[str | int]) -> int:
 
 
 def recognise(values: list[str]) -> tuple[str, int] | None:
-    """The pattern all values follow and the number after the greatest of them, or nothing.
+    """The pattern all values follow and the number after the greatest of them, or None.
 
     >>> recognise(["C-01", "C-07"])
     ('C-##', 8)
@@ -66,7 +66,7 @@ def recognise(values: list[str]) -> tuple[str, int] | None:
 
 
 def _sign(letters: tuple[str, ...]) -> str:
-    """What stands at one place of all values: a sign they share, or a class they are in."""
+    """The pattern of one position of all values: the character they share, or the class they are in."""
     distinct = set(letters)
     if len(distinct) == 1:
         (only,) = distinct
@@ -75,7 +75,7 @@ def _sign(letters: tuple[str, ...]) -> str:
 
 
 def _parse(pattern: str) -> list[tuple[str, bool]]:
-    """The signs of a pattern and whether each is counted."""
+    """The characters of a pattern, and whether each stands for a class that is counted."""
     found: list[tuple[str, bool]] = []
     escaped = False
     for letter in pattern:
@@ -99,7 +99,7 @@ def _count(signs: list[tuple[str, bool]], value: str) -> int:
 
 
 def _number(pattern: str | None, text: str) -> int | None:
-    """The number whose value is `text`, or nothing."""
+    """The number whose value is `text`, or None."""
     if pattern is None:
         return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
     signs = _parse(pattern)
@@ -128,7 +128,7 @@ def _uuids(rows: int, first: int, entropy: list[int]) -> pa.Array:
 
 
 def _spell_all(signs: list[tuple[str, bool]], start: int, rows: int) -> pa.Array | None:
-    """The values of so many numbers from `start` on, or nothing if one needs more room than the pattern has."""
+    """The values of `rows` numbers from `start` on, or None if one needs more characters than the pattern has."""
     letters = np.empty((rows, len(signs)), np.uint32)
     carry = np.arange(rows)
     for place in range(len(signs) - 1, -1, -1):

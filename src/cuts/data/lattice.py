@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import ceil, floor, inf, nextafter
 
-_EXACT = 2.0**53  # beyond, a float64 is its own neighbourhood
+_EXACT = 2.0**53  # beyond, float64 skips whole numbers
 
 
 def at_least(value: float, per_unit: int | None) -> float:
-    """The least lattice number from `value` on; without a lattice, `value` itself.
+    """The smallest lattice number not below `value`; without a lattice, `value` itself.
 
     >>> at_least(35.2, 1), at_least(0.3, 10), at_least(0.25, None)
     (36.0, 0.3, 0.25)
@@ -22,7 +22,7 @@ def at_least(value: float, per_unit: int | None) -> float:
 
 
 def after(value: float, per_unit: int | None) -> float:
-    """The least lattice number above `value`; without a lattice, the next float64.
+    """The smallest lattice number above `value`; without a lattice, the next float64.
 
     >>> after(35.0, 1), after(35.5, 1), after(0.3, 10), after(1.0, None) > 1.0
     (36.0, 36.0, 0.4, True)
@@ -36,7 +36,7 @@ def after(value: float, per_unit: int | None) -> float:
 
 
 def before(value: float, per_unit: int | None) -> float:
-    """The greatest lattice number below `value`; without a lattice, the float64 before it.
+    """The largest lattice number below `value`; without a lattice, the float64 before it.
 
     >>> before(36.0, 1), before(0.4, 10)
     (35.0, 0.3)

@@ -1,8 +1,8 @@
 """A finer codec, made from a coarser one and without rows: further edges, and no bin across a set of categories.
 
 A model of the coarser bins is one of the finer bins too: the probability of a finer bin is that of the coarser one it
-lies in, times its share of it. The shares follow from what the coarser bins hold, so nothing of the distribution
-changes. No rows are looked at: a private codec may be refined.
+lies in, times its share of it. The shares follow from the contents of the coarser bins, so the distribution stays
+the same. No rows are read, so a private codec may be refined.
 """
 
 from __future__ import annotations

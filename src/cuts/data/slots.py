@@ -1,7 +1,7 @@
-"""What the bins of a column stand for inside a statistic: numbers and how likely each is in its bin, or values.
+"""The numbers by which the bins of a column enter a statistic, with their probabilities within the bin.
 
-The numbers of a bin are its own values where a column has few. Else they are two that have the mean, the mean square
-and the mean cube of the bin's values, so means, variances and covariances of a model are exact.
+The numbers of a bin are its own values where a column has few. Else they are two that match the first three moments of
+the bin's values (two-point Gauss quadrature), so means, variances and covariances of a model are exact.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from cuts.data.bin_contents import Pieces
 from cuts.data.codec import CategoryBins, ColumnBins, NumericBins
 from cuts.data.table import Floats, IntArray
 
-MAX_VALUES = 512  # of a column, that are looked at one by one
-POINTS = 8  # of a stretch, where a statistic asks how values are ordered
+MAX_VALUES = 512  # of a column whose values are slots one by one
+POINTS = 8  # per interval, where a statistic depends on the order of values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """For every slot the bin it belongs to, its share of that bin, and its number (not a number: none)."""
+    """For every slot its bin, its share of that bin, and its number (NaN for a missing value)."""
 
     owner: IntArray
     share: Floats
     value: Floats
 
     def spread(self, bins: int) -> Floats:
-        """How the probability of a bin falls on the slots, (bins, slots)."""
-        found = np.zeros((bins, len(self.owner)))
-        found[self.owner, np.arange(len(self.owner))] = self.share
-        return found
+        """The share of each bin's probability on each slot, (bins, slots)."""
+        shares = np.zeros((bins, len(self.owner)))
+        shares[self.owner, np.arange(len(self.owner))] = self.share
+        return shares
 
 
 def number_slots(bins: ColumnBins, *, ordered: bool) -> Slots:
-    """The numbers of a column; `ordered` asks for more than moments. A category counts as its position."""
+    """The numbers of a column; with `ordered` their order is kept, not only moments. A category is its position."""
     if isinstance(bins, CategoryBins):
         contents = bins.contents
         return _with_missing(bins, contents.owner, contents.weights(), contents.places.astype(np.float64))
@@ -88,7 +88,7 @@ def _merged(owner: IntArray, share: Floats, value: Floats) -> tuple[IntArray, Fl
 
 
 def _points(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
-    """A few evenly spaced points of every stretch."""
+    """A few evenly spaced points of every interval."""
     unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
     counts = np.where(contents.low == contents.high, 1, POINTS)
     piece = np.repeat(np.arange(len(counts)), counts)
@@ -98,7 +98,10 @@ def _points(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
 
 
 def _moments(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
-    """Two numbers a bin with the first three moments of its values, or one where all are equal."""
+    """Two numbers per bin with the first three moments of its values, or one where all are equal.
+
+    With mean m, standard deviation s and skewness g they are m + s (g/2 -+ sqrt(1 + g^2/4)).
+    """
     unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
     bins = int(contents.owner[-1]) + 1
     weight = contents.weights()

@@ -15,7 +15,7 @@ _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 def parse_moment(kind: MomentKind, text: str) -> float | None:
-    """The number a text means for a column of that kind, or nothing when it means none.
+    """The number of a text for a column of that kind, or None if it cannot be parsed.
 
     >>> parse_moment("date", "1970-01-11"), parse_moment("time", "01:00"), parse_moment("duration", "2 days")
     (10.0, 3600.0, 172800.0)
@@ -39,7 +39,7 @@ def parse_moment(kind: MomentKind, text: str) -> float | None:
 
 
 def show_moment(kind: MomentKind, value: float) -> str:
-    """The number of a column of that kind as people write it.
+    """The number of a column of that kind as text: ISO 8601, or seconds for a duration.
 
     >>> show_moment("date", 10.0), show_moment("timestamp", 3600.0), show_moment("duration", 90.5)
     ('1970-01-11', '1970-01-01T01:00:00', '90.5 s')

@@ -1,8 +1,8 @@
 """Frames in, the same kind of frame out: `from_native` reads a frame and its form, `to_native` writes a table in it.
 
 pandas (numpy, nullable, Arrow and categorical dtypes, objects of one plain kind), polars (eager and lazy) and Arrow
-(tables, batches, readers, datasets) are known. The index of a pandas frame is not data: a fresh one comes back under
-its name. Neither pandas nor polars is needed until somebody brings such a frame.
+(tables, batches, readers, datasets) are supported. The index of a pandas frame is not data: a new one is returned under
+its name. Neither pandas nor polars is needed until such a frame is passed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _NESTED = (nw.Object, nw.List, nw.Array, nw.Struct)
 
 @dataclass(frozen=True, slots=True)
 class FrameForm:
-    """How a frame looked: its library, the Arrow types of its columns, and what only that library knows of them."""
+    """The form of a frame: its library, the Arrow types of its columns, and their dtypes in that library."""
 
     library: Library
     schema: pa.Schema
     dictionaries: Mapping[str, pa.Array] = field(default_factory=dict)  # the categories of dictionary columns
-    dtypes: tuple[Any, ...] = ()  # polars: one dtype a column
-    pandas_dtypes: tuple[PandasDtype, ...] = ()  # pandas: dtype, categories and sign for missing, one a column
+    dtypes: tuple[Any, ...] = ()  # polars: one per column
+    pandas_dtypes: tuple[PandasDtype, ...] = ()  # pandas: one per column
     header: Any = None  # pandas: the index of the columns
     index_name: Any = None  # pandas: the name of the index of the rows
 
 
 def from_native(frame: Any) -> tuple[Table, FrameForm]:
-    """The table a frame holds, and how the frame looked.
+    """The table in a frame, and the form of the frame.
 
-    A lazy frame, a reader and a dataset are read to their end. Raises `CutsError` naming the column that cannot be
-    read, `TypeError` for what is no frame.
+    A lazy frame, a reader or a dataset is read to its end. Raises `CutsError` naming the column that cannot be
+    read, `TypeError` for anything that is not a data frame.
 
     >>> table, form = from_native(pa.table({"age": pa.array([30, 40], pa.int8())}))
     >>> to_native(table, form).schema.types
@@ -61,7 +61,7 @@ def from_native(frame: Any) -> tuple[Table, FrameForm]:
 
 
 def to_native(table: Table, form: FrameForm) -> Any:
-    """The table as the kind of frame `form` tells of: same library, names, order and dtypes, any number of rows.
+    """The table as a frame of that form: same library, names, order and dtypes, any number of rows.
 
     Columns may be of the canonical types `recast.py` lists. Arrow batches, readers and datasets come back as one
     `pyarrow.Table`.
@@ -88,8 +88,8 @@ def form_like(frame: Any, table: Table) -> FrameForm:
     polars = dependencies.is_polars_dataframe(frame), dependencies.is_polars_lazyframe(frame)
     if not any(polars):
         return from_native(table.arrow)[1]
-    made = import_module("polars").from_arrow(table.arrow)
-    return from_native(made.lazy() if polars[1] else made)[1]
+    converted = import_module("polars").from_arrow(table.arrow)
+    return from_native(converted.lazy() if polars[1] else converted)[1]
 
 
 # --- Arrow

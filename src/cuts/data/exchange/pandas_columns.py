@@ -1,6 +1,6 @@
 """One column of a pandas frame as an Arrow array, and an Arrow array as a column of the dtype it had.
 
-pandas is only imported here when somebody brings or wants a pandas frame.
+pandas is imported only when a pandas frame is read or written.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FAMILIES: tuple[tuple[type, ...], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class PandasDtype:
-    """What a column was in pandas: its dtype, the labels of its categories in their order, its sign for missing."""
+    """A column's dtype in pandas, the labels of its categories in order, and its object for missing values."""
 
     dtype: Any
     labels: pa.Array | None = None
@@ -43,7 +43,7 @@ class PandasDtype:
 
 
 def from_pandas_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
-    """The column as Arrow holds it, and its dtype; `CutsError` if it holds no plain values."""
+    """The column as an Arrow array, and its dtype; `CutsError` if its values are not plain."""
     pandas = import_module("pandas")
     if isinstance(series.dtype, pandas.CategoricalDtype):
         labels = _labels(series.cat.categories, name)
@@ -56,13 +56,13 @@ def from_pandas_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
 
 
 def to_pandas_column(values: pa.ChunkedArray, dtype: PandasDtype) -> Any:
-    """The values, already of the Arrow type they had, as what a pandas frame takes without changing it."""
+    """The values, already of their original Arrow type, as what a pandas frame accepts without changing it."""
     if dtype.labels is not None:
         codes = pc.index_in(recast_column(values, dtype.labels.type), value_set=dtype.labels).fill_null(-1)
         return import_module("pandas").Categorical.from_codes(np.asarray(codes), dtype=dtype.dtype)
     if dtype.dtype == object:
         objects = [dtype.absent if value is None else value for value in values.to_pylist()]
-        return import_module("pandas").Series(objects, dtype=object)  # an array would be taken for texts
+        return import_module("pandas").Series(objects, dtype=object)  # an array would be inferred to be strings
     if hasattr(dtype.dtype, "__from_arrow__"):
         return dtype.dtype.__from_arrow__(values)
     return np.array(values.to_numpy(), dtype=dtype.dtype)  # a copy: Arrow's own memory is read-only

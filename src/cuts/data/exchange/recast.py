@@ -1,8 +1,8 @@
-"""Columns of canonical types brought back to the Arrow types they came with.
+"""Columns of canonical types converted back to the Arrow types they came with.
 
 Canonical are texts for categories, int64 and float64 for numbers, date32, time64, timestamp and duration for moments,
 and null for a column without values. Numbers are rounded to what the type holds; a NaN is missing where the type has
-none. A value the type cannot hold at all is an `ArrowInvalid`: whoever made the values is at fault.
+none. A value the type cannot hold is an `ArrowInvalid`: the caller produced a wrong value.
 """
 
 from __future__ import annotations
