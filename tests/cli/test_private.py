@@ -238,7 +238,7 @@ def test_a_domain_is_found_on_the_command_line(folder: Path) -> None:
     shown = cuts("ledger show m.synth", folder)[0]
     assert len(re.findall(r"^ +\d+  discover ", shown, re.MULTILINE)) == 4  # two categories, and a range in two looks
     assert "schema        discovered" in shown
-    assert "found privately" in shown
+    assert "discovered with part of the budget" in shown
 
 
 def test_more_than_allowed_is_refused_before_anything_is_read(folder: Path) -> None:
