@@ -83,11 +83,12 @@ def promise(transcript: Transcript) -> str:
     terms, schema = transcript.ledger.terms, transcript.codec.schema
     difference = "the presence of" if terms.relation == "add/remove" else "the values of"
     is_declared = schema.provenance == "declared"
+    notion = "zCDP" if is_declared else "approximate zCDP"
     origin = "taken as public" if is_declared else "discovered with part of the budget"
     return (
         f"For two tables that differ in {difference} {terms.unit}, the joint distribution of the transcript, the "
         f"model, every sample, every further model fitted to the transcript and every log satisfies "
-        f"({terms.epsilon:g}, {terms.delta:g})-differential privacy, by {'' if is_declared else 'approximate '}zCDP with rho = "
+        f"({terms.epsilon:g}, {terms.delta:g})-differential privacy, by {notion} with rho = "
         f"{float(transcript.ledger.rho):.6g}; relation {terms.relation}; schema {origin} "
         f"(sha256 {fingerprint(schema)[:16]})."
     )
