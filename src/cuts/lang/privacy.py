@@ -70,10 +70,8 @@ def _person(options: dict[str, syntax.Option], scope: Scope) -> str | None:
         return None
     columns = scope.columns(value)
     if len(columns) != 1:
-        is_ambiguous = bool(columns)
-        scope.add(
-            ambiguous_name(value.text, columns, value.span, "`") if is_ambiguous else unknown_column(value, scope.schema)
-        )
+        unknown = unknown_column(value, scope.schema)
+        scope.add(ambiguous_name(value.text, columns, value.span, "`") if columns else unknown)
         return None
     if columns[0] not in identifiers:
         help = f'declare `{columns[0]}` with `kind = "id"` in the schema'
