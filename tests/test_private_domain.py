@@ -147,7 +147,7 @@ def test_what_was_found_is_in_the_ledger_and_within_the_budget(made: FittedModel
     assert Fraction(999, 1000) * ledger.rho < ledger.spent <= ledger.rho
     assert 2.9 < ledger.epsilon_spent <= 3.0
     assert len(known(made).answers) == len(ledger.events) - len(found)
-    assert "found privately" in promise(known(made))
+    assert "discovered with part of the budget" in promise(known(made))
 
 
 def test_the_book_tells_no_less_than_the_ledger(made: FittedModel, shelf: LedgerFile) -> None:

@@ -238,14 +238,14 @@ def test_a_domain_is_found_on_the_command_line(folder: Path) -> None:
     shown = cuts("ledger show m.synth", folder)[0]
     assert len(re.findall(r"^ +\d+  discover ", shown, re.MULTILINE)) == 4  # two categories, and a range in two looks
     assert "schema        discovered" in shown
-    assert "found privately" in shown
+    assert "discovered with part of the budget" in shown
 
 
 def test_more_than_allowed_is_refused_before_anything_is_read(folder: Path) -> None:
     for data in ("nowhere.csv", "people.csv"):
         output, code = fit(folder, f"--max-epsilon 2.5 --data {data}")
         assert (code, "error[budget-spent]" in output) == (5, True), output
-        assert "epsilon 3 would be spent on `people`, more than 2.5" in output
+        assert "`people` would reach a total epsilon of 3, above the limit of 2.5" in output
         assert "counting" not in output
     assert spent_in(folder) == {}
     assert fit(folder, "--max-epsilon 3 -q")[1] == 0

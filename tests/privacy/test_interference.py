@@ -23,7 +23,7 @@ from cuts.flow.release import Account
 from cuts.flow.request import FittedModel
 from cuts.lang.parser import parse
 from cuts.model import store
-from cuts.model.noisy import Guess, NoisyLearner, fit_noisy
+from cuts.model.noisy import Guess, NoisyLearner, NoisySettings, fit_noisy
 from cuts.model.rows import sample_blocks
 from cuts.privacy.adaptive import AdaptiveSettings, release
 from cuts.privacy.curator import Curator
@@ -34,7 +34,7 @@ from cuts.privacy.secret import Secret, reveal
 from cuts.privacy.transcript import Measurement, Replay, Transcript, render, transcript_from
 from cuts.progress import Observer, Round
 from models import fit_private, fit_transcript
-from privacy.checks import check_blind
+from privacy.checks import FEW_ROUNDS, check_blind
 from privacy.people import (
     MIXED,
     PEOPLE,
@@ -48,6 +48,7 @@ from privacy.people import (
     workload_of,
 )
 
+QUICK = NoisySettings(first_steps=20, round_steps=3)
 SMALL = Config(components=12, steps=60, threads=1)
 PROGRAM = parse(
     "SYNTHESIZE: mixed; ENSURE: DIFFERENTIAL PRIVACY: EPSILON=1.0, DELTA=0.01;"
@@ -73,7 +74,7 @@ class Remembering:
     """The real learner, and every model it made."""
 
     def __init__(self) -> None:
-        self.learner, self.made = NoisyLearner(SMALL, seed=3), list[list[torch.Tensor]]()
+        self.learner, self.made = NoisyLearner(SMALL, seed=3, settings=QUICK), list[list[torch.Tensor]]()
 
     def __call__(
         self, measurements: Sequence[Measurement], groups: Mapping[str, Owners], before: Guess | None
@@ -86,7 +87,8 @@ class Remembering:
 def test_models_and_logs_of_a_replay_are_equal_to_the_last_bit() -> None:
     def run(curator: Curator) -> tuple[Transcript, list[list[torch.Tensor]], list[Round]]:
         learner, told = Remembering(), list[Round]()
-        return release(curator, MIXED, workload_of(MIXED), learner, seen=told.append), learner.made, told
+        transcript = release(curator, MIXED, workload_of(MIXED), learner, settings=FEW_ROUNDS, seen=told.append)
+        return transcript, learner.made, told
 
     first = run(open_core(counts_of(draw_people(300, 4, MIXED), MIXED), opened()))
     again = run(Replay(first[0]))
@@ -176,10 +178,10 @@ class Raising(PrivateFrame):
         raise AssertionError("the rows were read")
 
 
-def test_rows_are_not_read_when_the_book_refuses(folder: Path) -> None:
+def test_rows_are_not_read_when_the_ledger_file_refuses(folder: Path) -> None:
     rows = Raising(decode(draw_people(1, 4, MIXED), MIXED, seed=0))
     account = Account(LedgerFile(folder / "capped.jsonl"), "mixed", max_epsilon=0.5)
-    with pytest.raises(cuts.text.diagnostic.CutsError, match=r"more than 0\.5"):
+    with pytest.raises(cuts.text.diagnostic.CutsError, match=r"above the limit of 0\.5"):
         fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL)
 
 

@@ -1,5 +1,5 @@
-"""Differential privacy: the trusted core that alone sees private rows, what it spends, and what it publishes.
+"""Differential privacy: the trusted core, which alone sees private rows, its budget, and what it publishes.
 
-Rows go in through `reading.py` and are counted in `core.py`, which answers two questions, `measure` and `select`, as
-long as the budget lasts. Everything else works on the answers, the transcript. Nothing here needs torch.
+Rows go in through `reading` and are counted in `core`, which answers two questions, `measure` and `select`, as long as
+the budget lasts. Everything else works on its answers, the transcript. Nothing here needs torch.
 """

@@ -1,8 +1,8 @@
-"""The bins of private cells. What becomes of a cell depends on that cell and the schema alone, and nothing raises.
+"""The bins of private cells. The bin of a cell depends on that cell and the schema alone, and no cell raises an error.
 
-A cell without a place is missing, or the category `other`, or takes its row out; a number outside its range counts as
-the nearest end. Columns of any Arrow type are taken. A typed cell means what its text would mean, so that it does not
-matter what type the other rows gave a column; lists and the like are missing.
+A cell that fits no bin is missing, or the category `other`, or removes its row; a number outside of its range counts at
+the nearest end. Columns of any Arrow type are accepted. A typed cell means what its text would mean, so the type that
+other rows gave a column does not matter; lists and structs are missing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from cuts.data.physical import as_numbers
 from cuts.data.table import Bools, Floats, IntArray, Table
 from cuts.data.temporal import parse_moment, show_moment
 
-_NOWHERE = -1  # the bin of a cell that takes its row out
-_DAY = 86_400
+_NO_BIN = -1  # of a cell that removes its row
+_DAY_SECONDS = 86_400
 _TEXTS = (
     *(pa.string(), pa.large_string(), pa.string_view()),
     *(pa.binary(), pa.large_binary(), pa.binary_view()),
@@ -40,20 +40,20 @@ def encode_cells(block: Table, codec: Codec) -> tuple[Codes, Bools]:
     >>> from cuts.data.schema import Category, Integer, Schema
     >>> codec = build_codec(Schema("t", (Integer("age", 0, 99, 2), Category("sex", ("f", "m")))), {})
     >>> codes, kept = encode_cells(Table(pa.table({"age": ["7", "1e9", "8"], "sex": ["f", " m", "?"]})), codec)
-    >>> {name: found.tolist() for name, found in codes.items()}, kept.tolist()
+    >>> {name: column.tolist() for name, column in codes.items()}, kept.tolist()
     ({'age': [0, 1, 0], 'sex': [0, 1, 0]}, [True, True, False])
     """
     kept = np.ones(block.rows, dtype=np.bool_)
-    found: Codes = {}
+    codes: Codes = {}
     for bins in codec.columns:
         chunks = [_codes(chunk, bins) for chunk in block.column(bins.column.name).chunks]
-        found[bins.column.name] = np.concatenate([np.zeros(0, dtype=np.int64), *chunks])
-        kept &= found[bins.column.name] != _NOWHERE
-    return {name: np.where(kept, codes, 0) for name, codes in found.items()}, kept
+        codes[bins.column.name] = np.concatenate([np.zeros(0, dtype=np.int64), *chunks])
+        kept &= codes[bins.column.name] != _NO_BIN
+    return {name: np.where(kept, column, 0) for name, column in codes.items()}, kept
 
 
 def cell_texts(column: pa.ChunkedArray) -> list[str | None]:
-    """The text of every cell, by which categories and persons are told apart; a list or the like has none.
+    """The text of every cell, which identifies categories and persons; a list or a struct has none.
 
     >>> cell_texts(pa.chunked_array([pa.array([1.0, 2.5, None, float("nan")])]))
     ['1', '2.5', None, None]
@@ -62,7 +62,7 @@ def cell_texts(column: pa.ChunkedArray) -> list[str | None]:
 
 
 def float_text(number: float) -> str | None:
-    """The number as a text, a whole one without a point; nothing for NaN.
+    """The number as text, a whole one without a decimal point; None for NaN.
 
     >>> float_text(3.0), float_text(0.1), float_text(float("inf"))
     ('3', '0.1', 'inf')
@@ -75,26 +75,26 @@ def float_text(number: float) -> str | None:
 def _codes(values: pa.Array, bins: ColumnBins) -> IntArray:
     values = _unwrapped(values)
     if pa.types.is_dictionary(values.type):
-        by_place: IntArray = np.append(_codes(values.dictionary, bins), _absent(bins))
-        return by_place[_places(values)]
+        by_index: IntArray = np.append(_codes(values.dictionary, bins), _missing_bin(bins))
+        return by_index[_indices(values)]
     if isinstance(bins, CategoryBins):
         coded = _texts(values).dictionary_encode()
-        place = _place_of(bins)
-        known = [_absent(bins) if text is None else place(text) for text in _decoded(coded.dictionary)]
-        return np.array([*known, _absent(bins)], dtype=np.int64)[_places(coded)]
+        bin_of = _category_bin(bins)
+        by_text = [_missing_bin(bins) if text is None else bin_of(text) for text in _decoded(coded.dictionary)]
+        return np.array([*by_text, _missing_bin(bins)], dtype=np.int64)[_indices(coded)]
     numbers = np.clip(_numbers(values, bins.column), bins.column.low, bins.column.high)
     codes = np.searchsorted(np.array(bins.edges), numbers, side="right").astype(np.int64) - 1
-    return np.where(np.isnan(numbers), _absent(bins), codes)
+    return np.where(np.isnan(numbers), _missing_bin(bins), codes)
 
 
-def _places(coded: pa.DictionaryArray) -> IntArray:
-    """The place in the dictionary of every cell, -1 where it is missing."""
-    places: IntArray = coded.indices.cast(pa.int64(), safe=False).fill_null(-1).to_numpy(zero_copy_only=False)
-    return places
+def _indices(coded: pa.DictionaryArray) -> IntArray:
+    """The dictionary index of every cell, -1 where it is missing."""
+    indices: IntArray = coded.indices.cast(pa.int64(), safe=False).fill_null(-1).to_numpy(zero_copy_only=False)
+    return indices
 
 
 def _unwrapped(values: pa.Array) -> pa.Array:
-    """The values without a type that only says what they stand for, or how they are stored."""
+    """The values without extension types and run-end encoding."""
     while isinstance(values.type, pa.BaseExtensionType) or pa.types.is_run_end_encoded(values.type):
         values = values.storage if isinstance(values.type, pa.BaseExtensionType) else pc.run_end_decode(values)
     return values
@@ -103,50 +103,50 @@ def _unwrapped(values: pa.Array) -> pa.Array:
 # --- categories
 
 
-def _place_of(bins: CategoryBins) -> Callable[[str], int]:
-    """The bin of a text: as it is, without blanks around it, or as the truth value or the number it spells."""
+def _category_bin(bins: CategoryBins) -> Callable[[str], int]:
+    """The bin of a text: as written, without surrounding blanks, or as the truth value or number it spells."""
     owner = {category: i for i, group in enumerate(bins.groups) for category in group}
-    known = {category: owner.get(category, 0) for category in bins.column.categories}
-    spelt = [category for category in known if _NUMBER.fullmatch(category)]
-    numbers = {float(category): known[category] for category in reversed(spelt)}
-    absent, unknown = _absent(bins), _unknown(bins)
+    bin_by_name = {category: owner.get(category, 0) for category in bins.column.categories}
+    numeric = [category for category in bin_by_name if _NUMBER.fullmatch(category)]
+    numbers = {float(category): bin_by_name[category] for category in reversed(numeric)}
+    missing, unknown = _missing_bin(bins), _unknown_bin(bins)
 
-    def place(text: str) -> int:
+    def bin_of(text: str) -> int:
         bare = text.strip()
         for written in (text, bare, _TRUTHS.get(bare, bare)):
-            if written in known:
-                return known[written]
+            if written in bin_by_name:
+                return bin_by_name[written]
         if not bare:
-            return absent
+            return missing
         return numbers.get(float(bare), unknown) if _NUMBER.fullmatch(bare) else unknown
 
-    return place
+    return bin_of
 
 
-def _absent(bins: ColumnBins) -> int:
+def _missing_bin(bins: ColumnBins) -> int:
     """The bin of a missing cell."""
     if bins.column.missing:
         return bins.size - 1
-    return _other(bins) if isinstance(bins, CategoryBins) else _NOWHERE
+    return _other_bin(bins) if isinstance(bins, CategoryBins) else _NO_BIN
 
 
-def _unknown(bins: CategoryBins) -> int:
-    """The bin of a text that is no category."""
-    other = _other(bins)
-    return bins.size - 1 if other == _NOWHERE and bins.column.missing else other
+def _unknown_bin(bins: CategoryBins) -> int:
+    """The bin of a text that is not a category."""
+    other = _other_bin(bins)
+    return bins.size - 1 if other == _NO_BIN and bins.column.missing else other
 
 
-def _other(bins: CategoryBins) -> int:
+def _other_bin(bins: CategoryBins) -> int:
     """The bin of the category that stands for all others, if the schema lists one."""
     for is_other in (lambda name: name == "__other__", lambda name: name.casefold() == "other"):
-        for place, group in enumerate(bins.groups):
+        for index, group in enumerate(bins.groups):
             if any(map(is_other, group)):
-                return place
-    return _NOWHERE
+                return index
+    return _NO_BIN
 
 
 def _texts(values: pa.Array) -> pa.Array:
-    """The cells as UTF-8, which is not checked; every one by itself, whatever the rest of the column holds."""
+    """The cells as unchecked UTF-8, each by itself, whatever the rest of the column holds."""
     values = _unwrapped(values)
     kind = values.type
     if pa.types.is_dictionary(kind):
@@ -183,13 +183,13 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _numbers(values: pa.Array, column: Numeric) -> Floats:
-    """The number of every cell, NaN where it is missing or none: its own, or the one its text means."""
-    found = _moments(values, column.kind) if isinstance(column, Temporal) else _as_floats(values)
-    if found is not None:
-        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.float64)
+    """The number of every cell: its own, or the one that its text means; NaN where it is missing or not a number."""
+    typed = _typed_moments(values, column.kind) if isinstance(column, Temporal) else _as_floats(values)
+    if typed is not None:
+        return np.asarray(typed.to_numpy(zero_copy_only=False), dtype=np.float64)
     coded = _texts(values).dictionary_encode()
     numbers = [math.nan if text is None else _number(text, column) for text in _decoded(coded.dictionary)]
-    return np.array([*numbers, math.nan], dtype=np.float64)[_places(coded)]
+    return np.array([*numbers, math.nan], dtype=np.float64)[_indices(coded)]
 
 
 def _as_floats(values: pa.Array) -> pa.Array | None:
@@ -197,23 +197,23 @@ def _as_floats(values: pa.Array) -> pa.Array | None:
     return values.cast(pa.float64(), safe=False) if is_number else None
 
 
-def _moments(values: pa.Array, wanted: MomentKind) -> pa.Array | None:
-    """The numbers of an array of just these moments; nothing if it is one of others."""
-    is_wanted = {
-        "date": pa.types.is_date32,  # the others can hold a part of a day
+def _typed_moments(values: pa.Array, kind: MomentKind) -> pa.Array | None:
+    """The numbers of an array whose type is this kind of date or time; None for other types."""
+    is_kind = {
+        "date": pa.types.is_date32,  # the others can hold part of a day
         "time": pa.types.is_time,
         "timestamp": pa.types.is_timestamp,
         "duration": pa.types.is_duration,
     }
-    return as_numbers(values) if is_wanted[wanted](values.type) else None
+    return as_numbers(values) if is_kind[kind](values.type) else None
 
 
 def _number(text: str, column: Numeric) -> float:
-    """The number a text means for a column, NaN if none."""
+    """The number that a text means for a column, NaN if none."""
     bare = text.strip()
     if isinstance(column, Temporal):
-        found = _moment(bare, column.kind)
-        return math.nan if found is None else found
+        moment = _moment(bare, column.kind)
+        return math.nan if moment is None else moment
     try:
         return float(bare)
     except ValueError:
@@ -222,12 +222,12 @@ def _number(text: str, column: Numeric) -> float:
 
 def _moment(text: str, kind: MomentKind) -> float | None:
     """What `parse_moment` reads, the day of a timestamp, and durations as pandas writes them: `2 days 01:30:00`."""
-    found = parse_moment(kind, text)
-    if found is None and kind == "date":
+    moment = parse_moment(kind, text)
+    if moment is None and kind == "date":
         day = re.match(r"[0-9-]{8,10}(?=[T ])", text)
-        whole = parse_moment("timestamp", text)
-        return parse_moment("date", day[0]) if day and whole is not None else None
-    if found is None and kind == "duration" and (span := _SPAN.fullmatch(text)):
+        timestamp = parse_moment("timestamp", text)
+        return parse_moment("date", day[0]) if day and timestamp is not None else None
+    if moment is None and kind == "duration" and (span := _SPAN.fullmatch(text)):
         clock = parse_moment("time", span[2])
-        return None if clock is None else (int(span[1]) * _DAY * 10**6 + round(clock * 1e6)) / 1e6
-    return found
+        return None if clock is None else (int(span[1]) * _DAY_SECONDS * 10**6 + round(clock * 1e6)) / 1e6
+    return moment

@@ -229,7 +229,7 @@ def core_failed() -> Diagnostic:
     return Diagnostic(
         "core-failed",
         "a private read failed and stays charged; the reason is withheld, because it could depend on the rows",
-        help="no file was written; run the program again, and report this if it happens twice",
+        help="no output was written; run the program again, and report this if it happens twice",
         exit_code=PRIVACY,
     )
 

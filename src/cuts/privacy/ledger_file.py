@@ -243,7 +243,7 @@ def _spent(entries: Sequence[_Line], data: str) -> Spent:
     rho = sum((charge.rho for charge in charges), Fraction(0))
     releases = {charge.release for charge in charges}  # one that read nothing does not count
     converted = [openings[release].delta - domains[release] for release in releases]
-    return Spent(data, len(releases), rho, max(converted, default=0.0), sum(domains.values()))
+    return Spent(data, len(releases), rho, max(converted, default=0.0), sum(domains.values(), 0.0))
 
 
 def _check_limit(before: Spent, rho: Fraction, delta: float, max_epsilon: float | None) -> None:

@@ -42,7 +42,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The histogram selected, of so many."""
+    """The histogram that was selected among `candidates`, with Gumbel noise of that scale."""
 
     clique: Clique
     candidates: int
@@ -51,7 +51,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transcript:
-    """What was answered, over the bins of a codec, under which terms and at what cost."""
+    """All answers, over the bins of a codec, with the terms and costs of the release."""
 
     codec: Codec
     ledger: ReleaseLedger
@@ -59,33 +59,38 @@ class Transcript:
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """The histograms."""
-        return tuple(each for each in self.answers if isinstance(each, Measurement))
+        """The noisy histograms."""
+        return tuple(answer for answer in self.answers if isinstance(answer, Measurement))
 
     @property
     def rows(self) -> int:
-        """About how many rows there are."""
+        """The estimated number of rows."""
         return max(1, round(count_estimate(self.measurements)))
 
 
 def count_estimate(measurements: Sequence[Measurement]) -> float:
-    """The number of rows by all noisy totals, each counting by how exact it is: `cells * sigma^2` is its variance."""
-    exact = np.array([1.0 / (each.query.cells * each.sigma**2) for each in measurements])
+    """The estimated number of rows: the inverse-variance weighted mean of all noisy totals.
+
+    The total of a histogram has variance `cells * sigma^2`.
+    """
+    precision = np.array([1.0 / (each.query.cells * each.sigma**2) for each in measurements])
     totals: Floats = np.array([float(each.values.sum()) for each in measurements])
-    return float((exact * totals).sum() / exact.sum())
+    return float((precision * totals).sum() / precision.sum())
 
 
 def promise(transcript: Transcript) -> str:
-    """What is promised, in a sentence for people to sign."""
+    """The privacy promise of a release, in one sentence."""
     terms, schema = transcript.ledger.terms, transcript.codec.schema
-    apart = "the presence of" if terms.relation == "add/remove" else "the values of"
-    known = "taken as public" if schema.provenance == "declared" else "found privately"
-    way = "" if schema.provenance == "declared" else "approximate "
+    difference = "the presence of" if terms.relation == "add/remove" else "the values of"
+    is_declared = schema.provenance == "declared"
+    notion = "zCDP" if is_declared else "approximate zCDP"
+    origin = "taken as public" if is_declared else "discovered with part of the budget"
     return (
-        f"For two tables that differ in {apart} {terms.unit}, the joint distribution of the transcript, the model, "
-        f"every sample, every model made from it and every log satisfies ({terms.epsilon:g}, {terms.delta:g})-"
-        f"differential privacy, by {way}zCDP with rho = {float(transcript.ledger.rho):.6g}; relation {terms.relation}; "
-        f"schema {known} (sha256 {fingerprint(schema)[:16]})."
+        f"For two tables that differ in {difference} {terms.unit}, the joint distribution of the transcript, the "
+        f"model, every sample, every further model fitted to the transcript and every log satisfies "
+        f"({terms.epsilon:g}, {terms.delta:g})-differential privacy, by {notion} with rho = "
+        f"{float(transcript.ledger.rho):.6g}; relation {terms.relation}; schema {origin} "
+        f"(sha256 {fingerprint(schema)[:16]})."
     )
 
 
@@ -99,22 +104,22 @@ class Replay:
 
     @property
     def ledger(self) -> ReleaseLedger:
-        """What had been spent at this point."""
+        """The ledger as it was at this point."""
         return self._ledger
 
     def measure(self, query: Query, sigma: float) -> IntArray:
-        """The histogram the core gave."""
-        found = self._next()
-        if not isinstance(found, Measurement) or (found.query, found.sigma) != (query, sigma):
+        """The histogram that the core answered."""
+        answer = self._next()
+        if not isinstance(answer, Measurement) or (answer.query, answer.sigma) != (query, sigma):
             raise ValueError("the transcript has another answer here")
-        return found.values
+        return answer.values
 
     def select(self, candidates: Sequence[Candidate], scale: float) -> int:
-        """The place of the histogram the core selected."""
-        found = self._next()
-        if not isinstance(found, Choice) or (found.candidates, found.scale) != (len(candidates), scale):
+        """The index of the histogram that the core selected."""
+        answer = self._next()
+        if not isinstance(answer, Choice) or (answer.candidates, answer.scale) != (len(candidates), scale):
             raise ValueError("the transcript has another answer here")
-        return [candidate.query.clique for candidate in candidates].index(found.clique)
+        return [candidate.query.clique for candidate in candidates].index(answer.clique)
 
     def _next(self) -> Measurement | Choice:
         if not self._answers:
@@ -191,27 +196,27 @@ def _answer(written: _MeasureJson | _SelectJson, groups: Sequence[Owners]) -> Me
 
 
 def _check_paid(answer: Measurement | Choice, event: Event, terms: Terms) -> None:
-    """Raise unless a charge is the one of an answer, for at least what a unit moves."""
+    """Raise unless an event charges for this answer, and for at least the sensitivity to one unit."""
     rows = terms.max_rows_per_person
     if isinstance(answer, Choice):
         paid = event.kind == "select" and (answer.candidates, answer.scale) == (event.candidates, event.scale)
-        least = float(rows * GRID * (2 if terms.relation == "replace" else 1))
+        min_sensitivity = float(rows * GRID * (2 if terms.relation == "replace" else 1))
     else:
         paid = event.kind == "measure" and (answer.query.clique, answer.sigma) == (event.clique, event.scale)
-        least = rows * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
-    if not paid or event.sensitivity < least:
-        raise ValueError("an answer and its charge do not belong together")
+        min_sensitivity = rows * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
+    if not paid or event.sensitivity < min_sensitivity:
+        raise ValueError("an answer and its charge do not match")
 
 
 def _check_groups(query: Query, sizes: Mapping[str, int]) -> None:
-    """Raise unless a query is about groups of the bins there are."""
+    """Raise unless the groups of a query partition the bins of its columns."""
     for name, owner in zip(query.clique, query.owners, strict=True):
         if len(owner) != sizes[name] or {*owner} != {*range(max(owner) + 1)}:
-            raise ValueError("the groups of a column are not of its bins")
+            raise ValueError("the groups of a column do not partition its bins")
 
 
 def render(transcript: Transcript) -> str:
-    """The transcript as a JSON text; equal transcripts are equal texts."""
+    """The transcript as JSON text; equal transcripts give equal texts."""
     return json.dumps(as_data(transcript), ensure_ascii=False) + "\n"
 
 
@@ -225,7 +230,7 @@ def load(path: Path) -> Transcript:
 
 
 def bad_transcript(path: Path) -> Diagnostic:
-    """A file that is no transcript, or was changed."""
-    title = f"{path} is no transcript of `cuts`, or was changed"
-    help = "give a private model, or what `cuts ledger transcript` wrote"
+    """A file that is not a transcript, or was changed."""
+    title = f"{path} is not a transcript of `cuts`, or it was changed"
+    help = "pass a private model (.synth), or a file that `cuts ledger transcript` wrote"
     return Diagnostic("bad-transcript", title, help=help, exit_code=USAGE)
