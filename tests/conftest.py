@@ -11,6 +11,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from cuts.model.openmp import wait_passively
+
+wait_passively()  # before torch is imported: tests share the cores
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("explore" if os.environ.get("CUTS_EXPLORE") == "1" else "fixed")

@@ -200,11 +200,12 @@ def test_a_scarce_row_is_taken_a_few_times_at_most() -> None:
     ],
 )
 def test_what_cannot_be_met_gives_rows_and_says_how_far_they_are(goals: tuple[str, ...]) -> None:
-    table = pool(800)
-    taken, facts, held = chosen(table, goals, 200)
+    table = pool(400)
+    quick = CalibrationSettings(corrections=2, exchange_rounds=10)
+    taken, facts, held = chosen(table, goals, 100, settings=quick)
     assert False in held
     assert facts.off > 0
-    assert_sound(taken, facts, 800, 200)
+    assert_sound(taken, facts, 400, 100)
 
 
 def test_what_the_pool_does_not_know_leaves_the_other_statistics_met() -> None:

@@ -76,7 +76,7 @@ def test_scores_of_all_values_of_the_target_sum_to_about_one() -> None:
 
 
 def test_gradients_flow_through_it_to_the_model() -> None:
-    mix, codes = random_mixture(), rows(count=40)
+    mix, codes = random_mixture(components=2), rows(count=20)
 
     def score(w: torch.Tensor, *P: torch.Tensor) -> torch.Tensor:
         made = Mixture(mix.columns, torch.softmax(w, 0), tuple(torch.softmax(p, 1) for p in P))

@@ -19,7 +19,7 @@ from cuts.lang.walks import statistics_of
 from cuts.logic.splits import MAX_CLASSES, find_splits
 from cuts.model.cells import Statistics
 from cuts.model.mixture import Mixture
-from cuts.model.tilt import TILT_SETTINGS, Tilted, tilt
+from cuts.model.tilt import TILT_SETTINGS, Tilted, TiltSettings, tilt
 
 Array = NDArray[np.float64]
 NEAR = TILT_SETTINGS.accuracy
@@ -67,13 +67,15 @@ def wants_of(commands: str, mix: Mixture, stats: Statistics) -> list[Target]:
     ]
 
 
-def tilted(commands: str, mix: Mixture, label: str | None = None) -> tuple[Tilted, list[Target], Statistics]:
+def tilted(
+    commands: str, mix: Mixture, label: str | None = None, settings: TiltSettings = TILT_SETTINGS
+) -> tuple[Tilted, list[Target], Statistics]:
     stats = Statistics(CODEC, ROWS)
     wants = wants_of(commands, mix, stats)
     groups = [list(statistics_of(want.value)) for want in wants]
     classes, possible = find_splits(groups, stats.layout, label)
     assert all(possible)
-    return tilt(mix, wants, stats, classes, label), wants, stats
+    return tilt(mix, wants, stats, classes, label, settings=settings), wants, stats
 
 
 def assert_sound(mix: Mixture) -> None:
@@ -195,13 +197,13 @@ def test_a_conditional_mean_far_away_is_met_by_the_nearest_distribution() -> Non
     assert divergence(q, p) == pytest.approx(divergence(nearest, p), rel=0.05)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_ten_numbers_are_met_together(seed: int) -> None:
     commands = """
         ENFORCE: E[n] == 2.2; ENFORCE: VAR[n] >= 1.5; ENFORCE: P[c == u] == 0.4; ENFORCE: E[m] <= 1.4;
         ENFORCE: E[n | c == u] == E[n | c == v]; ENFORCE: CORR[n, m] == 0.2; ENFORCE: H[m] >= 1.25;
         ENFORCE: MEDIAN[n] == 2; ENFORCE: COUNT[n == 4] == 200; ENFORCE: P[m IS NULL] == 0.15;"""
-    found, wants, stats = tilted(commands, random_mixture(seed, components=8))
+    found, wants, stats = tilted(commands, random_mixture(seed, components=6))
     assert all(abs(off) <= NEAR for off in found.off)
     assert all(violation(want, stats.known(want.value, found.mixture)) == 0.0 for want in wants)
     assert_sound(found.mixture)
@@ -269,7 +271,8 @@ def test_an_inequality_that_holds_does_not_pull_at_another_number() -> None:
 )
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 def test_what_cannot_be_met_ends_as_a_sound_mixture(commands: str, zeros: float) -> None:
-    found, wants, stats = tilted(commands, random_mixture(4, zeros=zeros))
+    quick = TiltSettings(max_steps=10)
+    found, wants, stats = tilted(commands, random_mixture(4, zeros=zeros), settings=quick)
     assert_sound(found.mixture)
     assert np.isfinite(joint(found.mixture)).all()
     assert max(abs(off) for off in found.off) > NEAR
