@@ -87,7 +87,7 @@ def below(text: str, head: str) -> list[str]:
 
 def test_run_tells_what_classifiers_do_and_returns_whether_the_bounds_hold(done: Done) -> None:
     assert done.code == 0
-    assert "2 hold, 0 fail, 1 not decided by a table" in done.text
+    assert "2 hold, 0 fail, 1 cannot be checked from the table alone" in done.text
     assert re.search(r"^ +4  holds +0\.\d+ with xgboost +DEMOGRAPHIC_PARITY", done.text, re.MULTILINE)
     assert re.search(r"^ +5  - +0\.\d+ with xgboost; minimized: no target to meet", done.text, re.MULTILINE)
     assert "guaranteed" not in done.text
@@ -100,7 +100,7 @@ def test_run_tells_what_classifiers_do_and_returns_whether_the_bounds_hold(done:
 def test_a_preview_trains_one_learner_a_command(done: Done) -> None:
     rows = below(done.text, "line  learner trained on the table")
     assert [row.split()[:2] for row in rows] == [["4", "xgboost"], ["5", "xgboost"]]
-    assert all(row.endswith("%  counts") for row in rows)
+    assert all(row.endswith("%  decides") for row in rows)
 
 
 def test_run_tells_the_price_of_every_command(done: Done) -> None:
@@ -149,8 +149,8 @@ def test_verify_tries_all_learners_on_real_rows(done: Done) -> None:
     rows = below(text, "line  learner trained on the table")
     told = [re.match(r" +(\d)  ([a-z ]+?)  ", row) for row in rows]
     assert [match.groups() for match in told if match] == [(line, each) for line in "45" for each in CLASSIFIERS]
-    assert [row.endswith("counts") for row in rows[:3]] == [True, False, False]
-    assert sum(row.endswith("counts") for row in rows) == 2
+    assert [row.endswith("decides") for row in rows[:3]] == [True, False, False]
+    assert sum(row.endswith("decides") for row in rows) == 2
     assert code == ("FAILS" in text)
 
 
@@ -169,12 +169,12 @@ def test_verify_of_real_rows_fails_as_json(done: Done) -> None:
 def test_verify_without_real_rows_does_not_decide(done: Done) -> None:
     text, code = cuts("verify p.cuts a.csv", done.folder)
     assert code == 0
-    assert "needs classifiers trained on the table and tried on real rows" in text
-    assert "1 hold, 0 fail, 2 not decided by a table" in text
+    assert "needs classifiers trained on the table and evaluated on real rows" in text
+    assert "1 hold, 0 fail, 2 cannot be checked from the table alone" in text
 
 
 def test_verify_without_the_libraries_does_not_decide(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifying, "missing_libraries", lambda: [missing_extra(["xgboost"])])
     text, code = cuts("verify p.cuts a.csv --real real.csv", done.folder)
     assert code == 0
-    assert "2 not decided by a table" in text
+    assert "2 cannot be checked from the table alone" in text

@@ -144,7 +144,7 @@ def test_a_statistic_is_made_to_hold_and_told_with_all_its_numbers(folder: Path)
     assert (code, len(rows)) == (0, 120)
     assert "2 hold, 0 fail" in output
     assert "real" in output
-    assert "fresh draw" in output
+    assert "95 % range of a new sample" in output
     assert "Selected from 480 candidate rows" in output
     assert_rules_hold(rows)
     assert abs(sum(int(row["age"]) for row in rows) / 120 - 40) <= 1

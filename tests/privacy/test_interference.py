@@ -20,7 +20,7 @@ import cuts
 from cuts.config import Config
 from cuts.data.codec import Codes, decode
 from cuts.flow.release import Account
-from cuts.flow.request import FittedModel
+from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.noisy import Guess, NoisyLearner, NoisySettings, fit_noisy
@@ -115,7 +115,9 @@ def fitted(folder: Path) -> tuple[FittedModel, list[object]]:
     observer = Observer(said.append, said.append, said.append, said.append)
     rows = cells_of(decode(draw_people(300, 4, MIXED), MIXED, seed=0).arrow)
     account = Account(LedgerFile(folder / "ledger.jsonl"), "mixed")
-    return fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL, seed=7, observer=observer), said
+    options = PrivacyOptions(rounds=FEW_ROUNDS, learning=QUICK)
+    model = fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL, seed=7, observer=observer, options=options)
+    return model, said
 
 
 @pytest.fixture(scope="module")
