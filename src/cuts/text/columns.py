@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """The rows below the header, columns two blanks apart; the columns with an index in `right` are right-aligned.
+    """The rows below the header, with two spaces between columns; the columns in `right` are right-aligned.
 
     >>> print(align(["line", "level"], [["3", "ROW"]], right=[0]))
     line  level
