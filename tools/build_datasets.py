@@ -108,7 +108,7 @@ def write(
     label: str,
     protected: tuple[str, ...],
 ) -> None:
-    """One Parquet file a split and the schema both follow."""
+    """Write one Parquet file per split, and the schema of both."""
     columns: list[Column] = []
     for column, categories in kinds.items():
         values = [*splits["train"][column], *splits["test"][column]]
