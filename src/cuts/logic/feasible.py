@@ -142,7 +142,7 @@ def contradiction(rules: Sequence[RowRule]) -> Diagnostic:
         together if rest else alone,
         first.origin.body_span,
         "together with" if rest else "never holds",
-        "drop or relax one of them; any fewer of them can be satisfied" if rest else "relax it, or widen the schema",
+        "drop or relax one of them; any smaller set can be satisfied" if rest else "relax it, or widen the schema",
         notes=tuple(Note(rule.origin.body_span, "this" if rule is rest[0] else "and this") for rule in rest),
         exit_code=INFEASIBLE,
     )
