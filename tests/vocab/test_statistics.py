@@ -70,7 +70,7 @@ def test_a_taken_name_is_an_error_naming_its_owner() -> None:
         statistic("E", unit="value", sql=aggregate("AVG({0})"), reach=lambda r: r.ranges[0])(lambda p, v: p)
     taken = next(iter(measures().values()))
     with pytest.raises(ValueError, match="taken"):
-        add_measure(Measure(taken.name, "FAIRNESS", (), (), "lower is fairer", Interval(0, 1), "mine", max))
+        add_measure(Measure(taken.name, "FAIRNESS", (), (), "lower is fairer", Interval(0, 1), "mine", max, "mine"))
 
 
 @pytest.mark.parametrize("rows", [13, 49, 1000])

@@ -14,7 +14,7 @@ from cuts.lang.syntax import CompareOp
 from cuts.lang.tables import wrong_arguments
 from cuts.text.diagnostic import Diagnostic, did_you_mean
 from cuts.text.source import Span
-from cuts.vocab.names import DEPRECATED, measures
+from cuts.vocab.names import DEPRECATED, fairness_measures, measures
 from cuts.vocab.registry import LEARNER_OPTIONS, Measure
 
 
@@ -188,7 +188,7 @@ def _deprecated(call: syntax.Call) -> Diagnostic:
 
 
 def _any_example(schema: Schema) -> str:
-    return _example(next(iter(measures().values())), schema)
+    return _example(fairness_measures()[0], schema)
 
 
 def _example(entry: Measure, schema: Schema) -> str:
