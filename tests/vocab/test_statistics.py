@@ -76,7 +76,7 @@ def test_a_taken_name_is_an_error_naming_its_owner() -> None:
         add_statistic("E", "value")
     taken = next(iter(measures().values()))
     with pytest.raises(ValueError, match="taken"):
-        add_measure(Measure(taken.name, "FAIRNESS", (), (), "lower is fairer", Interval(0, 1), "mine", max))
+        add_measure(Measure(taken.name, "FAIRNESS", (), (), "lower is fairer", Interval(0, 1), "mine", max, "mine"))
 
 
 def test_an_entry_nobody_could_use_is_an_error() -> None:

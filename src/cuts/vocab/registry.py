@@ -151,7 +151,7 @@ def statistic(
 def add_measure(measure: Measure) -> None:
     """Add a measure under its name; a name that is taken is a ValueError."""
     if measure.name in MEASURES:
-        raise ValueError(f"there already is a measure {measure.name}: {MEASURES[measure.name].meaning}")
+        raise ValueError(f"the measure name {measure.name} is taken: {MEASURES[measure.name].meaning}")
     MEASURES[measure.name] = measure
 
 
