@@ -46,7 +46,7 @@ show_exit 3 cuts check "$made/contradiction.cuts"
 say "The real rows do not satisfy the program: that is what the synthetic table is for."
 show_exit 1 cuts verify adult.cuts adult
 
-say "A synthetic table: row rules and means hold, and the parity gap of classifiers trained on it is reduced and measured."
+say "A synthetic table: row rules and means hold, and the parity gap of classifiers is reduced and measured."
 show_exit 0 cuts run adult.cuts "${fast[@]}" -o "$made/synthetic.csv"
 show head -n 4 "$made/synthetic.csv"
 
