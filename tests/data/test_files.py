@@ -27,6 +27,7 @@ from cuts.data.exchange.streams import whole_or_nothing
 from cuts.data.exchange.text_format import format_of
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
+from cuts.text.files import write_text
 
 UNITS = ("s", "ms", "us", "ns")
 PLAIN_KINDS = [
@@ -524,6 +525,22 @@ def interrupted(path: Path) -> None:
     with whole_or_nothing(path) as stream:
         stream.write(b"half")
         raise KeyboardInterrupt
+
+
+def test_a_text_is_written_whole_and_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "t.toml"
+    write_text(path, "a = 1\n")
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask()
+    path.chmod(0o640)
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, "b = 2\n\ud800")
+    assert path.read_text() == "a = 1\n"
+    write_text(path, "b = 2\n")
+    assert path.read_text() == "b = 2\n"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(CutsError, match=r"nowhere.*cannot be written"):
+        write_text(tmp_path / "nowhere" / "t.toml", "a")
 
 
 def test_a_file_keeps_its_rights(tmp_path: Path) -> None:

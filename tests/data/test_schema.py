@@ -190,3 +190,11 @@ def test_a_column_nothing_fits_is_refused_with_a_way_out() -> None:
         infer_schema(table, "t")
     assert [d.code for d in caught.value.diagnostics] == ["unsupported-column"] * 4 + ["free-text"]
     assert infer_schema(table, "t", drop=["x", "big", "list", "huge"], ids=["note"]).columns[0].name == "note"
+
+
+@pytest.mark.parametrize(("old", "new"), [("most_categories", "max_categories"), ("rare", "min_count")])
+def test_a_key_of_an_earlier_version_is_named_as_it_is_called_now(old: str, new: str) -> None:
+    with pytest.raises(CutsError) as caught:
+        schema_from({old: 20, "columns": {"a": {"kind": "integer", "range": [0, 1]}}}, "t.toml")
+    (problem,) = caught.value.diagnostics
+    assert problem.help == f"it is now called `{new}`"

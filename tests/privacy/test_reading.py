@@ -430,8 +430,8 @@ def test_no_value_in_a_typed_file_stops_the_reading(name: str, values: pa.Array)
 
 
 def test_damaged_files_are_errors_that_quote_nothing() -> None:
-    assert "no Parquet file" in errors(b"a,b,c\nJane,2,3\n", "t.parquet")
-    assert "no Feather file" in errors(b"ARROW1Jane Doe", "t.feather")
+    assert "not a Parquet file" in errors(b"a,b,c\nJane,2,3\n", "t.parquet")
+    assert "not a Feather file" in errors(b"ARROW1Jane Doe", "t.feather")
     assert "Jane" not in errors(b"a,b,c\nJane,2,3\n", "t.parquet") + errors(b"ARROW1Jane Doe", "t.feather")
 
 

@@ -171,7 +171,7 @@ def _check_numbers(low: float, high: float, bins: Bins) -> None:
     if not (abs(low) <= LARGEST and abs(high) <= LARGEST):
         raise ValueError(f"its range must lie between -{LARGEST:g} and {LARGEST:g}")
     if low > high:
-        raise ValueError(f"its range ends at {high}, below its begin {low}")
+        raise ValueError(f"its range begins at {low}, above its end {high}")
     if isinstance(bins, int):
         if bins < 1:
             raise ValueError("it needs at least one bin")

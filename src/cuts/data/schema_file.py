@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -75,7 +75,7 @@ def render_declaration(schema: Schema) -> str:
 
 
 def schema_from(data: object, title: str) -> Schema:
-    """The schema given as plain values; `title` names it in messages."""
+    """The schema given as plain values; `title` names it in messages. Raises `CutsError` with every problem found."""
     if not isinstance(data, Mapping):
         raise CutsError([bad_schema(title, "a schema must be a table of keys", "name = ..., [columns.age] ...")])
     problems = [
@@ -83,62 +83,68 @@ def schema_from(data: object, title: str) -> Schema:
         for key in data
         if key not in _TOP
     ]
-    given = data.get("columns")
-    if not isinstance(given, Mapping) or not given:
-        problems.append(
-            bad_schema(title, "the table `columns` is missing", '[columns.age]\nkind = "integer"\nrange = [17, 90]')
-        )
-        raise CutsError(problems)
-    columns = [_column(str(name), fields, title, problems) for name, fields in given.items()]
-    known = set(map(str, given))
-    label, protected = data.get("label"), data.get("protected", [])
-    provenance = data.get("provenance", "declared")
-    if label is not None and not isinstance(label, str):
-        problems.append(bad_schema(title, "`label` must be the name of a column", 'label = "salary"'))
-    elif label is not None and label not in known:
-        problems.append(bad_schema(title, f"the label `{label}` is not a column", did_you_mean(str(label), known)))
-    if not isinstance(protected, list) or not all(isinstance(name, str) for name in protected):
-        problems.append(bad_schema(title, "`protected` must be a list of columns", 'protected = ["sex"]'))
-        protected = []
-    problems += [
-        bad_schema(title, f"the protected `{name}` is not a column", did_you_mean(str(name), known))
-        for name in protected
-        if name not in known
-    ]
-    dropped = data.get("drop", [])
-    if not isinstance(dropped, list) or not all(isinstance(name, str) and name not in known for name in dropped):
-        problems.append(bad_schema(title, "`drop` must be a list of columns that are not declared", 'drop = ["notes"]'))
-    numbers: dict[str, Any] = {}
-    for key, smallest, default in (("max_categories", 16, MAX_CATEGORIES), ("min_count", 0, MIN_COUNT)):
-        numbers[key] = data.get(key, default)
-        if not isinstance(numbers[key], int) or isinstance(numbers[key], bool) or numbers[key] < smallest:
-            wanted = f"`{key}` must be a whole number, at least {smallest}"
-            problems.append(bad_schema(title, wanted, f"{key} = {default}"))
-    if provenance not in get_args(Provenance):
-        wanted = "`provenance` must be `declared`, `inferred` or `discovered`"
-        problems.append(bad_schema(title, wanted, 'provenance = "declared"'))
+    tables = data.get("columns")
+    if not isinstance(tables, Mapping) or not tables:
+        example = '[columns.age]\nkind = "integer"\nrange = [17, 90]'
+        raise CutsError([*problems, bad_schema(title, "the table `columns` is missing", example)])
+    columns = [_column(str(name), fields, title, problems) for name, fields in tables.items()]
     derived = tuple(
         (str(name), str(fields["derived_from"]))
-        for name, fields in given.items()
+        for name, fields in tables.items()
         if isinstance(fields, Mapping) and "derived_from" in fields
     )
+    names = set(map(str, tables))
+    problems += [*_role_problems(data, names, title), *_setting_problems(data, title)]
     problems += [
-        bad_schema(title, f"`{name}` is derived from `{source}`, which is not a column", did_you_mean(source, known))
+        bad_schema(title, f"`{name}` is derived from `{source}`, which is not a column", did_you_mean(source, names))
         for name, source in derived
-        if source not in known or source in dict(derived)
+        if source not in names or source in dict(derived)
     ]
     if problems:
         raise CutsError(problems)
     return Schema(
         name=str(data.get("name", "table")),
         columns=tuple(column for column in columns if column is not None),
-        label=None if label is None else str(label),
-        protected=tuple(map(str, protected)),
-        provenance=provenance,
+        label=data.get("label"),
+        protected=tuple(data.get("protected", [])),
+        provenance=data.get("provenance", "declared"),
         derived=derived,
-        dropped=tuple(dropped),
-        **numbers,
+        dropped=tuple(data.get("drop", [])),
+        max_categories=data.get("max_categories", MAX_CATEGORIES),
+        min_count=data.get("min_count", MIN_COUNT),
     )
+
+
+def _role_problems(data: Mapping[str, Any], names: set[str], title: str) -> Iterator[Diagnostic]:
+    """What is wrong with `label`, `protected` and `drop`."""
+    label, protected, dropped = data.get("label"), data.get("protected", []), data.get("drop", [])
+    if label is not None and not isinstance(label, str):
+        yield bad_schema(title, "`label` must be the name of a column", 'label = "salary"')
+    elif label is not None and label not in names:
+        yield bad_schema(title, f"the label `{label}` is not a column", did_you_mean(label, names))
+    if not _is_list_of_strings(protected):
+        yield bad_schema(title, "`protected` must be a list of columns", 'protected = ["sex"]')
+        protected = []
+    for name in protected:
+        if name not in names:
+            yield bad_schema(title, f"the protected `{name}` is not a column", did_you_mean(name, names))
+    if not _is_list_of_strings(dropped) or not names.isdisjoint(dropped):
+        yield bad_schema(title, "`drop` must be a list of columns that are not declared", 'drop = ["notes"]')
+
+
+def _setting_problems(data: Mapping[str, Any], title: str) -> Iterator[Diagnostic]:
+    """What is wrong with `max_categories`, `min_count` and `provenance`."""
+    for key, smallest, default in (("max_categories", 16, MAX_CATEGORIES), ("min_count", 0, MIN_COUNT)):
+        number = data.get(key, default)
+        if not isinstance(number, int) or isinstance(number, bool) or number < smallest:
+            yield bad_schema(title, f"`{key}` must be a whole number, at least {smallest}", f"{key} = {default}")
+    if data.get("provenance", "declared") not in get_args(Provenance):
+        wanted = "`provenance` must be `declared`, `inferred` or `discovered`"
+        yield bad_schema(title, wanted, 'provenance = "declared"')
+
+
+def _is_list_of_strings(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _renamed(key: object) -> str | None:
