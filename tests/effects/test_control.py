@@ -103,7 +103,7 @@ def test_no_more_trials_than_allowed_and_none_outside_the_limits(plant: LinearPl
     if trials == 0:
         return
     search(asked, first, lambda: plant.jacobian, plant.evaluate, ControlSettings(max_trials=trials))
-    assert len(plant.tried) <= 1 + trials + 1
+    assert len(plant.tried) <= 1 + trials + 1 + SETTINGS.max_retreats
     assert all((np.abs(evaluation.setting) <= 0.05 + 1e-12).all() for evaluation in plant.tried)
 
 

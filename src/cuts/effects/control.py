@@ -25,6 +25,7 @@ class ControlSettings:
     """How the loop proceeds; gaps, shares and steps are differences between probabilities."""
 
     max_trials: int = 4  # after the first evaluation
+    max_retreats: int = 2  # further trials when the setting chosen in the end turns out to be beyond a budget
     close: float = 0.004  # distance of the worst gap from its aim at which the search ends
     max_step: float = 0.5
     update_rate: float = 0.5  # of Broyden's update
@@ -84,8 +85,13 @@ def search(
     defined = [evaluation for evaluation in evaluations if is_defined(evaluation, first)]
     if len(defined) == 1:
         return Outcome(tuple(evaluations), first)
-    last = evaluate(affordable_setting(defined, combined_setting(defined, problem, J, settings), problem))
-    evaluations.append(last)
+    combined = combined_setting(defined, problem, J, settings)
+    for _ in range(1 + settings.max_retreats):
+        last = evaluate(affordable_setting(defined, combined, problem))
+        evaluations.append(last)
+        if is_affordable(last, problem) or not is_defined(last, first):
+            break
+        defined.append(last)
     possible = [e for e in evaluations if is_defined(e, first) and is_affordable(e, problem)]
     best = min(possible, key=lambda e: (excess(e, problem), residual(e, problem)), default=first)
     is_worse = (
