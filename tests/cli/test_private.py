@@ -622,7 +622,7 @@ def test_what_was_released_is_kept_when_the_fit_fails(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(release, "fit_transcript", failing)
+        patch.setattr(release, "fit_release", failing)
         if error is KeyboardInterrupt:
             output, code = fit(folder)
             assert code == 130

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import cuts
+from plugin import make_plugin, run_cuts
 
 SOURCE = str(Path(cuts.__file__).parents[1])
 
@@ -58,15 +56,6 @@ class Mine:
 '''
 
 
-def write_distribution(folder: Path, name: str, group: str, module: str) -> None:
-    """A package as an installer leaves it: a module, and metadata that names it under an entry point group."""
-    (folder / f"{name}.py").write_text(module)
-    metadata = folder / f"{name}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[{group}]\n{name} = {name}\n")
-
-
 SETTINGS = """
 backbone = "mine"
 steps = 20
@@ -78,16 +67,14 @@ per_value = 2
 
 
 def test_a_backbone_of_another_package_fits_a_table(tmp_path: Path) -> None:
-    write_distribution(tmp_path, "mine_backbone", "cuts.backbones", MODULE)
+    env = make_plugin(tmp_path / "site", "cuts.backbones", "mine_backbone", MODULE)
     rows = [("a", "x", 1), ("a", "x", 2), ("b", "y", 3), ("c", "y", 1)] * 15
     (tmp_path / "people.csv").write_text("\n".join(["kind,side,size", *(f"{k},{s},{n}" for k, s, n in rows)]) + "\n")
     (tmp_path / "people.cuts").write_text("SYNTHESIZE: people;\n    ENFORCE: side == x IMPLIES size < 3;\nEND;\n")
     (tmp_path / "fit.toml").write_text(SETTINGS)
-    command = [sys.executable, "-m", "cuts", "run", "people.cuts", "--data", "people.csv", "-n", "40"]
-    command += ["--config", "fit.toml", "-o", "out.csv", "--seed", "1"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([SOURCE, str(tmp_path)])}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    words = ["run", "people.cuts", "--data", "people.csv", "-n", "40", "--config", "fit.toml", "-o", "out.csv"]
+    output, code = run_cuts(*words, folder=tmp_path, env=env)
+    assert code == 0, output
     header, *rows = (tmp_path / "out.csv").read_text().splitlines()
     assert header == "kind,side,size"
     assert len(rows) == 40

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from plugin import environment, make_plugin
 
 TESTS = Path(__file__).parent.parent
 MODULE = '''"""Predictive parity: those chosen are equally often worth it in all groups."""
@@ -51,17 +52,6 @@ print(json.dumps({name: run(["cuts", *words.split()], Path.cwd()) for name, word
 """
 
 
-def make_plugin(folder: Path, group: str, module_name: str, source: str) -> dict[str, str]:
-    """The environment of a process in which a package of one module is installed, with an entry point in `group`."""
-    (folder / f"{module_name}.py").write_text(source)
-    info = folder / f"{module_name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module_name}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{group}]\n{module_name} = {module_name}\n")
-    path = [str(folder), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
-
-
 def people(rows: int, seed: int) -> str:
     """People whose pay depends on their sex, and for women is harder to predict: precision differs."""
     rng = np.random.default_rng(seed)
@@ -87,7 +77,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def outcomes(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, int]]:
     """What every command prints, and its exit code, in one process that has the package."""
-    env = make_plugin(tmp_path_factory.mktemp("site"), "cuts.vocabulary", "predictive_parity", MODULE)
+    site = tmp_path_factory.mktemp("site")
+    make_plugin(site, "cuts.vocabulary", "predictive_parity", MODULE)
+    env = environment(site, TESTS)
     done = subprocess.run(
         [sys.executable, "-c", DRIVER, json.dumps(COMMANDS)], cwd=folder, env=env, capture_output=True, text=True
     )

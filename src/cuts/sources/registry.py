@@ -86,12 +86,8 @@ def open_source(data: object, csv: CsvOptions = CsvOptions()) -> Source:
     >>> open_source(pa.table({"x": [1, 2]})).rows().form is None
     True
     """
-    for kind in sorted(source_kinds().values(), key=lambda kind: kind.is_fallback):
-        if kind.accepts(data):
-            return kind.open(data, csv)
-    raise TypeError(
-        f"{type(data).__name__} is not a table: give a pandas, polars or Arrow table, or the path of a file"
-    )
+    kinds = sorted(source_kinds().values(), key=lambda kind: kind.is_fallback)  # one of those accepts anything
+    return next(kind for kind in kinds if kind.accepts(data)).open(data, csv)
 
 
 def has_scheme(data: object, scheme: str) -> bool:

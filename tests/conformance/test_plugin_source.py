@@ -1,0 +1,107 @@
+"""A source of rows is one file: a module outside the package adds a scheme, for rows and for private rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cuts.data.exchange.csv_dialect import CsvOptions
+from cuts.sources.registry import SourceKind, add_source, open_source, source_kinds
+from plugin import make_plugin, run_cuts
+
+SOURCE = '''
+"""Rows made from a number: `dice:600` is 600 throws of two dice."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from cuts.count.sources import rows_of
+from cuts.data.table import Table
+from cuts.privacy.reading import PrivateFrame
+from cuts.sources.registry import SourceKind, add_source, has_scheme
+
+
+class Dice:
+    name, schema, paths = "dice", None, ()
+
+    def __init__(self, location):
+        self.count = int(location.partition(":")[2])
+
+    def _table(self):
+        throws = [(i * 7 + i * i * 3) % 36 for i in range(self.count)]
+        low = ["yes" if t // 6 < 3 else "no" for t in throws]
+        first, second = [t // 6 + 1 for t in throws], [t % 6 + 1 for t in throws]
+        return Table(pa.table({"first": first, "second": second, "low": low}))
+
+    def rows(self):
+        return rows_of(self._table())
+
+    def private_rows(self):
+        return PrivateFrame(self._table())
+
+
+add_source(SourceKind("dice", lambda data: has_scheme(data, "dice"), lambda data, csv: Dice(data)))
+'''
+SCHEMA = """
+name = "dice"
+
+[columns.first]
+kind = "integer"
+range = [1, 6]
+
+[columns.second]
+kind = "integer"
+range = [1, 6]
+
+[columns.low]
+kind = "category"
+values = ["no", "yes"]
+"""
+
+
+@pytest.fixture(scope="module")
+def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return make_plugin(tmp_path_factory.mktemp("plugin"), "cuts.sources", "dice_source", SOURCE)
+
+
+def test_its_rows_are_fitted_and_checked(env: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "p.cuts").write_text("SYNTHESIZE: dice; ENFORCE: first <= 5; END;")
+    words = ["run", "p.cuts", "--data", "dice:600", "-n", "100", "-o", "out.csv", "--preview", "--format", "json", "-q"]
+    output, code = run_cuts(*words, folder=tmp_path, env=env)
+    assert code == 0, output
+    assert json.loads(output)["rows"] == 100
+    output, code = run_cuts("check", "p.cuts", "--data", "dice:60", folder=tmp_path, env=env)
+    assert (code, "% of the real rows satisfy" in output) == (0, True), output
+
+
+def test_its_rows_reach_the_trusted_core(env: dict[str, str], tmp_path: Path) -> None:
+    program = "SYNTHESIZE: dice; ENSURE: DIFFERENTIAL PRIVACY: EPSILON=2, DELTA=1e-6; ENFORCE: first <= 5; END;"
+    (tmp_path / "p.cuts").write_text(program)
+    (tmp_path / "dice.toml").write_text(SCHEMA)
+    words = ["run", "p.cuts", "--data", "dice:900", "--schema", "dice.toml", "--ledger", "ledger.jsonl"]
+    output, code = run_cuts(*words, "-o", "out.csv", "--preview", folder=tmp_path, env=env)
+    assert code == 0, output
+    assert "1 release of `dice`" in output
+    assert (tmp_path / "ledger.jsonl").exists()
+
+
+def test_a_name_can_be_taken_once_and_unknown_objects_are_refused() -> None:
+    assert {"file", "frame", "embedded"} <= set(source_kinds())
+    with pytest.raises(ValueError, match="there already"):
+        add_source(SourceKind("file", lambda _: True, source_kinds()["file"].open))
+    with pytest.raises(TypeError, match="not a data frame"):
+        open_source(12, CsvOptions()).rows()
+
+
+def test_a_location_names_a_file_unless_it_is_an_embedded_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    embedded = open_source("adult:test")
+    assert (embedded.name, embedded.paths, embedded.schema is not None) == ("adult", (), True)
+    (tmp_path / "adult").write_text("x\n")  # a file of that name wins
+    assert open_source("adult").paths == (Path("adult"),)
+    assert open_source(Path("visits.csv.gz")).name == "visits"
