@@ -135,30 +135,22 @@ GROWTHS: dict[str, Callable[[argparse.Namespace], Iterator[Cost]]] = {
 
 def fit_file(path: Path, rows: int, config: Config) -> Cost:
     """Find the schema of a file and fit it, reading from the file only."""
-    from cuts.count.sources import infer_streamed, rows_in
 
-    clock = Clock()
-    with clock.running():
-        source = rows_in(path)
-        schema = infer_streamed(source, "adult", label="salary")
-    return fitted(rows, schema, source, config, {SCHEMA: clock.seconds})[0]
+    return fitted(rows, "adult", path, config, label="salary")[0]
 
 
 def fit_made(columns: int, rows: int, config: Config) -> Cost:
     """Fit a made table with that many columns."""
-    from cuts.count.sources import rows_of
-
     table, schema = made_table(columns, rows)
-    return fitted(columns, schema, rows_of(table), config, {})[0]
+    return fitted(columns, schema.name, table, config, schema=schema)[0]
 
 
 def fit_adult(data: Path, config: Config) -> Cost:
     """Fit Adult, and draw as many rows."""
-    from cuts.count.sources import rows_of
-    from cuts.flow.learn import sample_blocks
+    from cuts.model.rows import sample_blocks
 
     real = load_table(data, "adult", "default")
-    cost, model = fitted(config.components or 0, real.schema, rows_of(real.train), config, {})
+    cost, model = fitted(config.components or 0, "adult", real.train, config, schema=real.schema)
     clock = Clock()
     with clock.running():
         for _ in sample_blocks(model, real.train.rows):
@@ -168,17 +160,19 @@ def fit_adult(data: Path, config: Config) -> Cost:
     return cost
 
 
-def fitted(size: int, schema: Schema, source: Any, config: Config, before: dict[str, float]) -> tuple[Cost, Any]:
-    """The cost of fitting some rows, what came before included, and the model."""
-    from cuts.lang.parser import parse
+def fitted(
+    size: int, name: str, data: Any, config: Config, *, schema: Schema | None = None, label: str | None = None
+) -> tuple[Cost, Any]:
+    """The cost of fitting some rows, and the model; without a schema it is inferred first."""
+    from cuts.flow.run import fit, make_request
     from cuts.progress import Observer
 
-    marks: list[tuple[str, float]] = []
+    marks: list[tuple[str, float]] = [(SCHEMA, time.process_time())]
     observer = Observer(stage=lambda text: marks.append((SHORT.get(text, text), time.process_time())))
-    program = parse(f"SYNTHESIZE: {schema.name}; END;")
-    model = fit_model(program, schema, source, config=config, seed=0, observer=observer)
+    request = make_request(f"SYNTHESIZE: {name}; END;", data, schema=schema, label=label, config=config)
+    model = fit(request, observer=observer).model
     ends = [*(began for _, began in marks[1:]), time.process_time()]
-    stages = dict(before)
+    stages: dict[str, float] = {}
     for (name, began), end in zip(marks, ends, strict=True):
         stages[name] = stages.get(name, 0.0) + end - began
     facts = model.facts

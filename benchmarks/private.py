@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from harness import Clock, alone, say, show, write_json
 from paper_tables import PaperTable, load_table, score
 from rules import RULES
@@ -25,8 +24,9 @@ from rules import RULES
 from cuts.config import Config
 from cuts.data.table import Table
 from cuts.flow import release
+from cuts.flow.run import make_request
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_blocks
+from cuts.model.rows import sample_table
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, render, transcript_from
@@ -94,10 +94,9 @@ def measure(
         for title, command in programs.items():
             fit = Clock()
             with fit.running():
-                made = release.shape_free(parse(f"SYNTHESIZE: {name}; {command} END;"), free)
+                made = release.shape_free(parse(f"SYNTHESIZE: {name}; {command} END;"), free, observer=Observer())
             for sample in range(samples):
-                blocks = sample_blocks(made.model, seed=sample)
-                table = Table(pa.concat_tables([block.arrow for block in blocks]))
+                table = sample_table(made.model, seed=sample)
                 facts = {"program": title, "seed": seed, "sample": sample, "tables": len(transcript.measurements)}
                 facts |= {
                     "release_seconds": clock.seconds,
@@ -113,9 +112,8 @@ def make_release(real: PaperTable, epsilon: float, seed: int) -> Transcript:
     program = parse(f"SYNTHESIZE: {real.name}; ENSURE: EPSILON={epsilon!r}, DELTA={DELTA!r}; END;")
     with tempfile.TemporaryDirectory() as folder:
         account = release.Account(LedgerFile(Path(folder) / "ledger.jsonl"), real.name)
-        made = release.measure(
-            program, real.schema, cells_of(real.train), account, config=Config(), seed=seed, observer=Observer()
-        )
+        request = make_request(program, seed=seed)
+        made = release.measure(request, real.schema, cells_of(real.train), account, Observer())
     return transcript_from(json.loads(render(made)))
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -47,3 +48,34 @@ def test_nothing_in_the_package_can_run_text_as_code() -> None:
     )
     for path in (ROOT / "src").rglob("*.py"):
         assert not forbidden.search(path.read_text()), path
+
+
+def layers() -> list[str]:
+    """The packages and modules of `cuts` from the top layer down, as `make check` enforces them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (whole,) = [contract for contract in contracts if contract.get("containers") == ["cuts"]]
+    return [name for layer in whole["layers"] for name in layer.split(" | ")]
+
+
+def test_the_map_of_the_packages_lists_the_layers_in_their_order() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert rows == [name for name in layers() if name != "__main__"]
+
+
+def test_the_top_level_holds_packages_and_entry_points_only() -> None:
+    modules = {path.stem for path in (ROOT / "src" / "cuts").glob("*.py")}
+    assert modules == {"__init__", "__main__", "config", "plan", "progress", "synthesizer"}
+    assert len(layers()) - layers().count("__main__") == len(modules | PACKAGES) - 2  # less the two dunders
+
+
+PACKAGES = {path.parent.name for path in (ROOT / "src" / "cuts").glob("*/__init__.py")}
+
+
+def test_every_module_the_walk_names_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    walk = text[text.index("### The walk") : text.index("## How to add")]
+    named = set(re.findall(r"`([\w/]+\.py)`", walk))
+    assert len(named) > 25
+    missing = {name for name in named if not (ROOT / "src" / "cuts" / name).exists()}
+    assert missing == set()
