@@ -250,7 +250,7 @@ def test_more_than_allowed_is_refused_before_anything_is_read(folder: Path) -> N
     assert spent_in(folder) == {}
     assert fit(folder, "--max-epsilon 3 -q")[1] == 0
     output, code = fit(folder, "--max-epsilon 3.5", output="n.synth")
-    assert (code, "1 release spent" in output) == (5, True)
+    assert (code, "1 release already spent" in output) == (5, True)
     assert "--from-transcript" in output
     assert not (folder / "n.synth").exists()
     assert spent_in(folder)["people"]["releases"] == 1
