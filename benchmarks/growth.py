@@ -135,7 +135,6 @@ GROWTHS: dict[str, Callable[[argparse.Namespace], Iterator[Cost]]] = {
 
 def fit_file(path: Path, rows: int, config: Config) -> Cost:
     """Find the schema of a file and fit it, reading from the file only."""
-
     return fitted(rows, "adult", path, config, label="salary")[0]
 
 

@@ -7,7 +7,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -20,13 +20,6 @@ SchemaFormat = Literal["toml", "json"]
 Split = Literal["train", "test"]  # of an embedded table
 
 PREVIEW_STEPS = 200
-
-
-class Format:
-    """The two output formats by name."""
-
-    text: Final = "text"
-    json: Final = "json"
 
 
 # --- arguments and options

@@ -12,10 +12,10 @@ from cuts.assess import render as verdicts
 from cuts.assess.verify import holds
 from cuts.cli import pages
 from cuts.cli.options import (
+    ConfigOption,
     DataOption,
     DelimiterOption,
     EncodingOption,
-    Format,
     FormatOption,
     ProgramPath,
     QuoteOption,
@@ -24,6 +24,7 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import checked, counts, print_json, say, values
+from cuts.config import Config, read_config
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.flow import checks, inputs, judge
 from cuts.lang.parser import parse_source
@@ -42,28 +43,30 @@ def check(
     data: DataOption = None,
     schema: SchemaOption = None,
     set_: SetOption = None,
-    format: FormatOption = Format.text,
+    format: FormatOption = "text",
 ) -> None:
     """Find every mistake and contradiction in a program before any training.
 
     Example: cuts check fair.cuts --set tol=0.01
     """
-    found = checked(program, data, schema, values(set_))
-    source = found.program.source
-    if format is Format.json:
-        said = diagnostics.as_data(found.diagnostics, source)
-        print_json({"ok": found.exit_code == 0, "diagnostics": said, "share_of_rows": found.share})
+    result = checked(program, data, schema, values(set_))
+    source = result.program.source
+    if format == "json":
+        problems = diagnostics.as_data(result.diagnostics, source)
+        print_json({"ok": result.exit_code == 0, "diagnostics": problems, "share_of_rows": result.share})
     else:
-        if found.diagnostics:
-            print(diagnostics.as_text(found.diagnostics, source), end="\n\n")
-        print(_summary(found))
-    raise typer.Exit(found.exit_code)
+        if result.diagnostics:
+            print(diagnostics.as_text(result.diagnostics, source), end="\n\n")
+        print(_summary(result))
+    raise typer.Exit(result.exit_code)
 
 
 @app.command()
 def fmt(
     program: ProgramPath,
-    check: Annotated[bool, typer.Option("--check", help="Change nothing; exit 1 if something would change.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit with 1 if the program is not in canonical form.")
+    ] = False,
 ) -> None:
     """Rewrite a program in its one canonical spelling; `-` reads stdin and writes stdout.
 
@@ -93,27 +96,30 @@ def plan_command(
     data: DataOption = None,
     schema: SchemaOption = None,
     set_: SetOption = None,
-    format: FormatOption = Format.text,
+    config: ConfigOption = None,
+    format: FormatOption = "text",
 ) -> None:
-    """Show what is promised for each command and how it will be met.
+    """Show what is promised for each command and the way it will be met.
 
     Example: cuts plan fair.cuts
     """
-    found = checked(program, data, schema, values(set_))
-    if found.spec is None or found.exit_code:
-        raise CutsError(found.diagnostics, found.program.source)
-    made = plan.plan(found.spec)
-    if format is Format.json:
-        print_json(plan.as_data(made))
+    result = checked(program, data, schema, values(set_))
+    if result.spec is None or result.exit_code:
+        raise CutsError(result.diagnostics, result.program.source)
+    planned = plan.plan(result.spec, read_config(config) if config is not None else Config())
+    if format == "json":
+        print_json(plan.as_data(planned))
     else:
-        print(plan.as_text(made))
+        print(plan.as_text(planned))
 
 
 @app.command()
 def explain(
-    code: Annotated[str | None, typer.Argument(metavar="[CODE]", help="A code, e.g. unknown-column.")] = None,
+    code: Annotated[
+        str | None, typer.Argument(metavar="[CODE]", help="Code of a diagnostic, such as unknown-column.")
+    ] = None,
 ) -> None:
-    """Print the page of a diagnostic's code; without one, list all codes.
+    """Explain the code of a diagnostic; without one, list all codes.
 
     Example: cuts explain unknown-column
     """
@@ -126,14 +132,19 @@ def verify(
     table: TableArgument,
     real: Annotated[
         str | None,
-        typer.Option("--real", metavar="TABLE", help="The real table, to print its values beside.", show_default=False),
+        typer.Option(
+            "--real",
+            metavar="TABLE",
+            help="Real table: its statistics are shown too, and classifiers are tested on it.",
+            show_default=False,
+        ),
     ] = None,
     schema: SchemaOption = None,
     set_: SetOption = None,
     delimiter: DelimiterOption = None,
     quote: QuoteOption = None,
     encoding: EncodingOption = None,
-    format: FormatOption = Format.text,
+    format: FormatOption = "text",
 ) -> None:
     """Give a verdict for every command of a program on a table.
 
@@ -142,21 +153,22 @@ def verify(
     parsed = inputs.read_program(program)
     if real is not None:
         checks.check_shows_real(parsed)  # before it is opened
-    rows = inputs.open_table(table, csv=CsvOptions(delimiter, quote, encoding))
-    beside = None if real is None else inputs.open_table(real, csv=CsvOptions(delimiter, quote, encoding))
+    csv = CsvOptions(delimiter, quote, encoding)
+    rows = inputs.open_table(table, csv)
+    real_rows = None if real is None else inputs.open_table(real, csv)
     known = inputs.schema_for_table(parsed, schema, rows)
-    outcome = judge.verify(parsed, known, rows, values=values(set_), real=beside)
-    if format is Format.json:
+    outcome = judge.verify(parsed, known, rows, values=values(set_), real=real_rows)
+    if format == "json":
         print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})
     else:
         print(verdicts.as_text(outcome))
     raise typer.Exit(0 if holds(outcome) else 1)
 
 
-def _summary(found: checks.Checked) -> str:
-    if found.exit_code:
-        return f"not ok: {counts(found.diagnostics)}"
-    summary = f"ok: {counted(len(found.program.commands), 'command')}, {counts(found.diagnostics)}"
-    if found.share is None or found.spec is None or not found.spec.rules:
+def _summary(result: checks.Checked) -> str:
+    if result.exit_code:
+        return f"not ok: {counts(result.diagnostics)}"
+    summary = f"ok: {counted(len(result.program.commands), 'command')}, {counts(result.diagnostics)}"
+    if result.share is None or result.spec is None or not result.spec.rules:
         return summary
-    return f"{summary}\nthe row rules hold together on {100 * found.share:.2f} % of the rows"
+    return f"{summary}\n{100 * result.share:.2f} % of the real rows satisfy all row rules"

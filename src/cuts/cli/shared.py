@@ -1,4 +1,4 @@
-"""What commands have in common: reading arguments, printing results, talking."""
+"""What commands have in common: reading arguments, printing results and messages, being interrupted."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def checked(path: Path, data: str | None, schema: Path | None, values: dict[str,
     return checks.check(program, known, table=table, values=values)
 
 
-def counts(found: Sequence[Diagnostic]) -> str:
+def counts(diagnostics: Sequence[Diagnostic]) -> str:
     """How many errors and warnings, in words."""
-    errors = sum(d.severity == "error" for d in found)
-    warnings = len(found) - errors
+    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+    warnings = len(diagnostics) - errors
     return ", ".join(counted(n, word) for n, word in ((errors, "error"), (warnings, "warning")) if n) or "no warnings"
 
 
 def values(given: list[str] | None) -> dict[str, str | float]:
-    """What `--set NAME=VALUE` gives, by name."""
+    """The values that `--set NAME=VALUE` gives to placeholders, by name."""
     values: dict[str, str | float] = {}
     for item in given or []:
-        name, sign, value = item.partition("=")
-        if not sign or not name:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
             raise usage_error("bad-setting", f"`{item}` is not NAME=VALUE", "e.g. `--set tol=0.01`")
         values[name] = value
     return values
@@ -81,15 +81,15 @@ def stoppable(until: str, help: str) -> Iterator[None]:
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Whether the command line asks for JSON; known even when its arguments are wrong."""
+    """Whether the command line asks for JSON, even if its arguments are wrong otherwise."""
     return "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
 def print_json(data: Any) -> None:
-    """A result for machines, on stdout."""
+    """Print a result as JSON on stdout."""
     print(json.dumps(data, indent=2, ensure_ascii=False))
 
 
 def say(text: str) -> None:
-    """Talk, on stderr."""
+    """Print a message on stderr."""
     print(text, file=sys.stderr)

@@ -32,7 +32,7 @@ Surrogate = Literal["ridge", "unrolled"]
 MAX_ROWS = 8_000  # of the reference
 SHARPNESS = 10.0  # of the chances of a ridge classifier, whose scores lie about 0 and 1
 DRAWN = 4_096  # rows of the model an unrolled classifier is trained on
-LR, EPOCHS, BATCH = 0.1, 10, 512  # what the paper ran unless told otherwise
+LR, EPOCHS, BATCH = 0.1, 10, 512  # the paper's, unless the command states others
 INSIDE = 0.4  # of a bound: where the measure is aimed
 
 

@@ -36,8 +36,8 @@ def verify(
 ) -> tuple[Verdict, ...]:
     """A verdict for every command on a table or frame; raises when the program does not bind.
 
-    Statistics of the `real` table or frame and of the `model` are told beside; see `assess.verify.verify`. What is
-    told of the real table is not private, so for a private program it is refused.
+    Each verdict also shows the statistics of the `real` table or frame and of the `model`; see `assess.verify.verify`.
+    They are not private, so for a private program the real table is refused.
     """
     if real is not None:
         check_shows_real(program)
