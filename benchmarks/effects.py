@@ -30,7 +30,7 @@ from cuts.data.table import Table
 from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
 from cuts.lang.spec import ModelAim
-from cuts.model.rows import sample_blocks
+from cuts.model.sampling import sample_blocks
 
 ADULT = "protected=sex, target=salary"
 PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {

@@ -146,7 +146,7 @@ def fit_made(columns: int, rows: int, config: Config) -> Cost:
 
 def fit_adult(data: Path, config: Config) -> Cost:
     """Fit Adult, and draw as many rows."""
-    from cuts.model.rows import sample_blocks
+    from cuts.model.sampling import sample_blocks
 
     real = load_table(data, "adult", "default")
     cost, model = fitted(config.components or 0, "adult", real.train, config, schema=real.schema)

@@ -24,7 +24,7 @@ from cuts.assess.grid import Grid, build_grid, cell
 from cuts.assess.leakage import Leakage, measure_leakage
 from cuts.assess.sample import Role, Sample, read_sample
 from cuts.data.columns import Category, Column, Integer, Real
-from cuts.data.exchange.sources import read_table
+from cuts.data.exchange.tables import read_table
 from cuts.data.schema import Schema
 from cuts.data.table import Bools, IntArray, Table
 

@@ -32,7 +32,7 @@ from torch import Tensor
 from cuts.config import Config
 from cuts.count.kernel import count as count_rows
 from cuts.count.marginals import Clique
-from cuts.count.sources import rows_of
+from cuts.count.rows import rows_of
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, decode
 from cuts.data.table import Table
@@ -42,7 +42,7 @@ from cuts.model.backbone import Backbone, Start, make_backbone
 from cuts.model.device import use_threads
 from cuts.model.mixture import Mixture
 from cuts.model.objective import one_way
-from cuts.model.rows import sample_blocks
+from cuts.model.sampling import sample_blocks
 
 BATCH = 15_000
 MARGINALS = 16  # in a step, at most

@@ -26,7 +26,7 @@ from cuts.data.table import Table
 from cuts.flow import release
 from cuts.flow.run import make_request
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, render, transcript_from

@@ -27,7 +27,7 @@ from cuts.config import Config, read_config
 from cuts.data.table import Table
 from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_blocks
+from cuts.model.sampling import sample_blocks
 
 RULES: dict[str, dict[str, str]] = {
     "adult": {

@@ -26,7 +26,7 @@ from cuts.config import Config, read_config
 from cuts.data.table import Table
 from cuts.flow.run import fit, make_request
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_blocks
+from cuts.model.sampling import sample_blocks
 
 CORRELATION = "(E[{0} * {1}] - E[{0}] * E[{1}]) / (STD[{0}] * STD[{1}] + 0.00001) == 0 WITHIN 0.005"
 PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {

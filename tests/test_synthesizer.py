@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from arrow_strategies import arrow_tables
 from cuts.config import Config
 from cuts.data.conform import check_table
-from cuts.data.exchange.sources import from_frame
+from cuts.data.exchange.tables import from_frame
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 from cuts.synthesizer import Synthesizer

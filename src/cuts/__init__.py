@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuts.assess.verify import Verdict
 from cuts.config import Config
-from cuts.data.exchange.sources import from_frame, read_table
+from cuts.data.exchange.tables import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.schema_file import read_schema

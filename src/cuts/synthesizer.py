@@ -14,7 +14,7 @@ from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config
 from cuts.data.exchange.frames import FrameForm, form_like, from_native, to_native
-from cuts.data.exchange.sources import from_frame
+from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Schema
 from cuts.flow import run as flow
 from cuts.flow.checks import private_command

@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from cuts.vocab.measures.downstream_cross_entropy import MIN_PROBABILITY
-from cuts.vocab.names import fairness_measures, measures
-from cuts.vocab.rates import (
+from cuts.vocab.fairness_measures import (
     FALSE_POSITIVE_RATE,
     TRUE_POSITIVE_RATE,
     deserving,
@@ -27,7 +25,9 @@ from cuts.vocab.rates import (
     group_rates,
     undeserving,
 )
-from cuts.vocab.rates import chosen as is_chosen
+from cuts.vocab.fairness_measures import chosen as is_chosen
+from cuts.vocab.measures.downstream_cross_entropy import MIN_PROBABILITY
+from cuts.vocab.names import fairness_measures, measures
 from cuts.vocab.registry import Measure, Rate
 
 Ints = NDArray[np.int64]

@@ -16,7 +16,7 @@ from plugin import environment, make_plugin
 TESTS = Path(__file__).parent.parent
 MODULE = '''"""Predictive parity: those chosen are equally often worth it in all groups."""
 
-from cuts.vocab.rates import add_fairness_measure, chosen, deserving
+from cuts.vocab.fairness_measures import add_fairness_measure, chosen, deserving
 from cuts.vocab.registry import Rate
 
 add_fairness_measure(

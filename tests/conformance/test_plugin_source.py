@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cuts.count.sources import rows_of
+from cuts.count.rows import rows_of
 from cuts.data.table import Table
 from cuts.privacy.reading import PrivateFrame
 from cuts.sources.registry import SourceKind, add_source, has_scheme

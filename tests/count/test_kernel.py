@@ -17,7 +17,7 @@ from cuts.count.cover import Clique, Cover, cells, maximal
 from cuts.count.joint import join_cliques, key_paths
 from cuts.count.kernel import count, count_codes, numba_tally, numpy_tally
 from cuts.count.marginals import Marginals
-from cuts.count.sources import rows_in, rows_of
+from cuts.count.rows import rows_in, rows_of
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, build_codec, encode
 from cuts.data.codec_file import fingerprint

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrow_strategies import arrow_tables
-from cuts.count.sources import infer_streamed, rows_in, rows_of, spread_sample, survey
+from cuts.count.rows import infer_streamed, rows_in, rows_of, spread_sample, survey
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import FileForm, load, save, scan
 from cuts.data.infer import infer_schema
@@ -238,7 +238,7 @@ def test_a_streamed_schema_is_that_of_the_whole_table() -> None:
 
 def test_few_rows_are_looked_at_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table(everything(2_000))
-    monkeypatch.setattr("cuts.count.sources.ColumnDigest", None)
+    monkeypatch.setattr("cuts.count.rows.ColumnDigest", None)
     assert infer_streamed(Cut(table, 300), "t") == infer_schema(table, "t")
 
 

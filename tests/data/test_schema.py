@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cuts import datasets
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.files import save
-from cuts.data.exchange.sources import from_frame, read_table
+from cuts.data.exchange.tables import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema, as_data, fingerprint
 from cuts.data.schema_file import read_schema, render_toml, schema_from

@@ -27,7 +27,7 @@ from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.group_shares import SHARE_ACCURACY, GroupShare, share
 from cuts.model.mixture import Mixture
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.model.store import Model
 from cuts.read import exact
 from models import fit_model

@@ -16,7 +16,7 @@ from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.model.store import Model
 from cuts.read import sql
 from models import fit_model

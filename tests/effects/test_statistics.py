@@ -18,7 +18,7 @@ from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import draw, store
 from cuts.model.calibrate import CALIBRATION_SETTINGS, Calibration
-from cuts.model.rows import calibrated, sample_blocks
+from cuts.model.sampling import calibrated, sample_blocks
 from cuts.model.store import Model
 from cuts.vocab.names import statistics
 from models import fit_model

@@ -19,7 +19,7 @@ from cuts.cli.frontier import as_data, as_picture, as_text
 from cuts.cli.picture import Mark, Picture, as_svg
 from cuts.config import Config
 from cuts.count.folds import count_folds
-from cuts.count.sources import rows_of
+from cuts.count.rows import rows_of
 from cuts.data.codec import build_codec
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Integer, Schema

@@ -27,10 +27,10 @@ import models
 from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import verify
 from cuts.config import Config
-from cuts.count.sources import MAX_ROWS
+from cuts.count.rows import MAX_ROWS
 from cuts.data.codec import build_codec
 from cuts.data.conform import check_table
-from cuts.data.exchange.sources import from_frame
+from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
@@ -39,7 +39,7 @@ from cuts.flow.release import Account
 from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model import noisy, store
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.privacy import adaptive
 from cuts.privacy.core import count_rows
 from cuts.privacy.ledger import Event

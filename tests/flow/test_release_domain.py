@@ -27,7 +27,7 @@ from cuts.flow.release import Account
 from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model import noisy, store
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.privacy import adaptive
 from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.ledger_file import LedgerFile

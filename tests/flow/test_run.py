@@ -17,7 +17,7 @@ from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 from cuts.flow.run import fit, make_request, run
 from cuts.lang import binder, parser
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.progress import Observer
 
 QUICK = Config(components=20, steps=20, threads=1)

@@ -22,7 +22,7 @@ from cuts.config import Config
 from cuts.count.folds import count_folds
 from cuts.count.kernel import count
 from cuts.count.marginals import Marginals
-from cuts.count.sources import rows_of
+from cuts.count.rows import rows_of
 from cuts.data.binning import fit_codec
 from cuts.data.codec import build_codec, encode
 from cuts.data.infer import infer_schema

@@ -24,7 +24,7 @@ from cuts.model.draw import Supply, chunks, complete, draw, supply
 from cuts.model.facts import Facts
 from cuts.model.mixture import Mixture
 from cuts.model.picking import pick_bins, picker, spaced_points
-from cuts.model.rows import sample_blocks
+from cuts.model.sampling import sample_blocks
 from cuts.model.store import Model
 from strategies import predicates, schemas
 

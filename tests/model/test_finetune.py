@@ -20,8 +20,8 @@ from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import TableGoal
 from cuts.lang.targets import AllTargets, AnyTarget, Targets, all_targets, targets_of, violation
+from cuts.model.automatic_weights import WeightController, WeightControllerSettings
 from cuts.model.cells import Statistics
-from cuts.model.controller import Controller, ControllerSettings
 from cuts.model.finetune import OWN_ROWS, Finetuned, finetune, own_marginals, want_term
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture, marginal
@@ -47,7 +47,7 @@ ROWS = 2000
 
 @given(st.lists(st.floats(0.01, 50), min_size=1, max_size=4), st.integers(2, 30))
 def test_weights_grow_while_a_goal_is_violated(violations: list[float], steps: int) -> None:
-    controller = Controller(len(violations))
+    controller = WeightController(len(violations))
     seen = [controller.weigh(violations) for _ in range(steps)]
     for before, after in pairwise(seen):
         assert all(later > sooner > 0 for sooner, later in zip(before, after, strict=True))
@@ -55,7 +55,7 @@ def test_weights_grow_while_a_goal_is_violated(violations: list[float], steps: i
 
 @given(st.floats(0.1, 50), st.integers(1, 20), st.integers(1, 100), st.floats(0.5, 0.99))
 def test_weights_fade_while_a_goal_is_met(violation: float, violated: int, met: int, decay: float) -> None:
-    controller = Controller(1, ControllerSettings(decay=decay))
+    controller = WeightController(1, WeightControllerSettings(decay=decay))
     for _ in range(violated):
         (reached,) = controller.weigh([violation])
     faded = [controller.weigh([0.0])[0] for _ in range(met)]
@@ -70,16 +70,16 @@ FAR = 3.0  # tolerances
 @given(st.floats(0.1, FAR), st.floats(0.1, FAR))
 def test_the_further_away_the_larger_the_weight_up_to_a_limit(one: float, other: float) -> None:
     near, far = sorted([one, other])
-    assert Controller(2).weigh([near, far]) == sorted(Controller(2).weigh([near, far]))
-    limited = ControllerSettings(max_violation=FAR)
-    assert Controller(1, limited).weigh([FAR]) == Controller(1, limited).weigh([100 * FAR])
+    assert WeightController(2).weigh([near, far]) == sorted(WeightController(2).weigh([near, far]))
+    limited = WeightControllerSettings(max_violation=FAR)
+    assert WeightController(1, limited).weigh([FAR]) == WeightController(1, limited).weigh([100 * FAR])
 
 
 def test_goals_do_not_touch_each_others_weights() -> None:
-    pair, alone = Controller(2), Controller(1)
+    pair, alone = WeightController(2), WeightController(1)
     for step in range(10):
         assert pair.weigh([1.5, float(step % 2)])[0] == alone.weigh([1.5])[0]
-    assert Controller(1).weigh([0.0]) == [0.0]
+    assert WeightController(1).weigh([0.0]) == [0.0]
 
 
 # --- fine-tuning

@@ -11,10 +11,10 @@ from sklearn.linear_model import Ridge as Known
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
+from cuts.model.budget_utility import Reference, accuracy, find_utility
 from cuts.model.mixture import Mixture
 from cuts.model.shape import Refit
 from cuts.model.surrogate import RIDGE_PENALTY, fit_ridge
-from cuts.model.utility import Reference, accuracy, find_utility
 from mixtures import row_mixture
 
 SIZES = {"a": 4, "b": 3, "y": 3, "c": 2}

@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuts.privacy.accountant import RESERVED_SHARE, above, delta_of, dyadic_above, enable, epsilon_of, rho_of
-from cuts.privacy.adaptive import DEFAULT_SETTINGS, gaussian_scale, release
+from cuts.privacy.adaptive import DEFAULT_SETTINGS, release
 from cuts.privacy.core import Core
 from cuts.privacy.curator import Candidate
 from cuts.privacy.ledger import Event, ReleaseLedger, Terms
+from cuts.privacy.noise_scale import gaussian_scale
 from cuts.privacy.query import Query, fine
 from cuts.privacy.secret import Secret
 from cuts.privacy.transcript import Choice, Transcript

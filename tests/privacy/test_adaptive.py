@@ -17,17 +17,11 @@ from numpy.testing import assert_array_equal
 from cuts.count.marginals import Marginals
 from cuts.data.codec import ColumnBins, build_codec
 from cuts.data.schema import Category, Integer, Schema
-from cuts.privacy.adaptive import (
-    DEFAULT_SETTINGS,
-    MEAN_ABSOLUTE_NOISE,
-    AdaptiveSettings,
-    gaussian_scale,
-    gumbel_scale,
-    release,
-)
+from cuts.privacy.adaptive import DEFAULT_SETTINGS, MEAN_ABSOLUTE_NOISE, AdaptiveSettings, release
 from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.grouping import merge_rare
 from cuts.privacy.ledger import ReleaseLedger
+from cuts.privacy.noise_scale import gaussian_scale, gumbel_scale
 from cuts.privacy.query import Query, fine, grouped
 from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estimate, render
 from cuts.privacy.workload import column_weights, make_workload

@@ -14,7 +14,7 @@ from cuts.data.schema import Category, Integer, Schema
 from cuts.flow.release import Account
 from cuts.flow.request import PrivacyOptions
 from cuts.lang.parser import parse
-from cuts.model.rows import sample_blocks
+from cuts.model.sampling import sample_blocks
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of

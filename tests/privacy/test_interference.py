@@ -24,7 +24,7 @@ from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.noisy import Guess, NoisyLearner, NoisySettings, fit_noisy
-from cuts.model.rows import sample_blocks
+from cuts.model.sampling import sample_blocks
 from cuts.privacy.adaptive import AdaptiveSettings, release
 from cuts.privacy.curator import Curator
 from cuts.privacy.ledger_file import LedgerFile

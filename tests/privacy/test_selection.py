@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuts.privacy.adaptive import gumbel_scale
 from cuts.privacy.core import Core
 from cuts.privacy.curator import GRID, Candidate
+from cuts.privacy.noise_scale import gumbel_scale
 from cuts.privacy.query import fine
 from cuts.privacy.secret import Secret
 from privacy.checks import VARIANTS, check_selection_odds, check_selection_pays

@@ -21,8 +21,8 @@ from cuts.assess.sample import Sample, read_sample, thin
 from cuts.data.schema import Category, Schema, desired_outcome
 from cuts.data.table import Floats, IntArray, Table
 from cuts.lang.spec import MeasureOf
+from cuts.vocab.fairness_measures import group_rates
 from cuts.vocab.names import measures
-from cuts.vocab.rates import group_rates
 
 RESAMPLES = 200  # bootstrap samples of an interval
 _PERCENTILES = (2.5, 97.5)

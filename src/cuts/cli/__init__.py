@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from cuts import __version__
-from cuts.cli import evaluate, ledger, program, synthesis, tables, tune
+from cuts.cli import evaluate, ledger, program, run, sample, tables, tune
 from cuts.cli.shared import print_json, wants_json
 from cuts.model.openmp import wait_passively
 from cuts.text import render as diagnostics
@@ -28,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _commands in (synthesis.app, tune.app, program.app, evaluate.app, tables.app):
+for _commands in (run.app, sample.app, tune.app, program.app, evaluate.app, tables.app):
     app.add_typer(_commands)
 app.add_typer(ledger.app, name="ledger")
 

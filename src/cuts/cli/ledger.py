@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cuts.cli import options
-from cuts.cli.fitting import check_apart, check_places, read_transcript
+from cuts.cli.request import check_apart, check_places, read_transcript
 from cuts.cli.shared import print_json
 from cuts.data.schema import fingerprint
 from cuts.lang.printer import short

@@ -14,13 +14,13 @@ import typer
 from cuts.assess.render import plain
 from cuts.assess.tuned import Outcome, Point, Tuning, Utility
 from cuts.cli import options
-from cuts.cli.fitting import check_no_rows, check_places, read_transcript
 from cuts.cli.frontier import as_data as frontier_data
 from cuts.cli.frontier import as_picture
 from cuts.cli.frontier import as_text as frontier_text
 from cuts.cli.options import FitOptions, flatten_options
 from cuts.cli.picture import check_drawable
 from cuts.cli.progress import show_progress
+from cuts.cli.request import check_no_rows, check_places, read_transcript
 from cuts.cli.shared import print_json, say, stoppable
 from cuts.flow import checks, inputs
 from cuts.lang.printer import short
@@ -137,7 +137,7 @@ def _real_rows(program: Program, fit: FitOptions) -> OpenedRows:
 
 def _private_rows(transcript: Path, fit: FitOptions) -> OpenedRows:
     """Rows sampled from the private model of a release: they may be read many times."""
-    from cuts.count.sources import rows_of
+    from cuts.count.rows import rows_of
     from cuts.flow import release
     from cuts.flow.learn import OpenedRows
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.columns import LARGEST, LARGEST_WHOLE, MomentKind
-from cuts.data.exchange.sources import from_frame
+from cuts.data.exchange.tables import from_frame
 from cuts.data.identifiers import recognise
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal

@@ -24,6 +24,7 @@ from cuts.data.columns import (
     Unmodelled,
 )
 from cuts.data.temporal import show_moment
+from cuts.vocab.fairness_measures import default_outcome
 
 Provenance = Literal["declared", "inferred", "discovered"]  # the last: privately, for a part of the budget
 MAX_CATEGORIES = 64
@@ -106,7 +107,7 @@ def desired_outcome(schema: Schema, target: str, named: str | None = None) -> st
     """
     column = schema[target]
     assert isinstance(column, Category), target
-    return column.categories[-1] if named is None else named
+    return default_outcome(column.categories) if named is None else named
 
 
 def as_data(schema: Schema) -> dict[str, Any]:

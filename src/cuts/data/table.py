@@ -1,4 +1,4 @@
-"""A table over Arrow. Where tables come from is `data/exchange/sources.py`."""
+"""A table over Arrow. Where tables come from is `data/exchange/tables.py`."""
 
 from __future__ import annotations
 

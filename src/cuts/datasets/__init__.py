@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from cuts.data.exchange.files import save
-from cuts.data.exchange.sources import read_table
+from cuts.data.exchange.tables import read_table
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table

@@ -2,7 +2,7 @@
 
 The number that decides is the one that is controlled: the classifier of the report is trained on a draw of the model,
 its signed gaps are measured on reference rows, and the shares of the outcome by group in the synthetic table
-(`model/group_shares.py`) are moved against them (`control.py`). The Jacobian the loop starts with comes from a
+(`model/group_shares.py`) are moved against them (`steering.py`). The Jacobian the loop starts with comes from a
 classifier in closed form, which costs next to nothing.
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 from cuts.assess.panel import Predictions, signed_gaps, value_of
 from cuts.data.schema import Category, Schema, desired_outcome
 from cuts.data.table import Floats
-from cuts.effects.control import ControlSettings, Evaluation, Problem, search
 from cuts.effects.shaping import Shaping
 from cuts.effects.statistics import with_shares
+from cuts.effects.steering import Evaluation, Problem, SteeringSettings, steer
 from cuts.effects.trials import Track, by_ridge, predict, with_curves
 from cuts.lang.spec import ModelAim, ModelGoal
 from cuts.model.cells import Statistics
@@ -32,7 +32,7 @@ from cuts.vocab.names import measures
 
 
 @dataclass(frozen=True, slots=True)
-class SteeringSettings:
+class FairnessSettings:
     """How classifiers are tried and shares are moved; shares and gaps are probabilities or differences of them."""
 
     probe: float = 0.1  # change of a share by which the Jacobian is estimated
@@ -45,7 +45,7 @@ class SteeringSettings:
     min_rows: int = 60_000  # drawn for one evaluation, as several tables
     max_tables: int = 6
     min_group_share: float = 0.002  # of the rows, from which a group is steered
-    control: ControlSettings = ControlSettings()
+    steering: SteeringSettings = SteeringSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ class _Gap:
     group: str
 
 
-def equalise(shaping: Shaping, settings: SteeringSettings | None = None) -> Shaping:
+def equalise(shaping: Shaping, settings: FairnessSettings | None = None) -> Shaping:
     """The model whose classifiers treat groups as the commands ask; what that costs is among its facts."""
     commands = tuple(c for c in shaping.plan.commands("steer") if isinstance(c, ModelGoal | ModelAim))
     if not commands:
         return shaping
-    loop = _Loop(shaping, commands, shaping.track(), settings or SteeringSettings())
+    loop = _Loop(shaping, commands, shaping.track(), settings or FairnessSettings())
     return shaping.met(loop.run(), commands, "steer")
 
 
-def repeats(drawn: int, settings: SteeringSettings) -> int:
+def repeats(drawn: int, settings: FairnessSettings) -> int:
     """How many tables of `drawn` rows are drawn for one evaluation: small ones several times."""
     return int(np.clip(settings.min_rows // drawn, 1, settings.max_tables))
 
@@ -74,7 +74,7 @@ def repeats(drawn: int, settings: SteeringSettings) -> int:
 class _Loop:
     """The commands, the gaps they compare and the shares that move these."""
 
-    def __init__(self, shaping: Shaping, commands: Sequence[Command], track: Track, settings: SteeringSettings) -> None:
+    def __init__(self, shaping: Shaping, commands: Sequence[Command], track: Track, settings: FairnessSettings) -> None:
         self.shaping, self.commands, self.track, self.settings = shaping, commands, track, settings
         self.schema = track.bench.schema
         self.free = shaping.model
@@ -101,7 +101,7 @@ class _Loop:
             say(f"steering classifiers, trial {next(trials)}")
             return self._evaluated(self._model(setting), setting)
 
-        outcome = search(self._problem(first), first, self._jacobian, evaluate, self.settings.control)
+        outcome = steer(self._problem(first), first, self._jacobian, evaluate, self.settings.steering)
         curves = [_curve(command, i, outcome.evaluations, outcome.chosen) for i, command in enumerate(self.commands)]
         return with_curves(self._model(outcome.chosen.setting), curves)
 
@@ -185,7 +185,7 @@ class _Loop:
         return np.array(aims)
 
 
-def _groups(command: Command, model: Model, schema: Schema, settings: SteeringSettings) -> list[tuple[str, str]]:
+def _groups(command: Command, model: Model, schema: Schema, settings: FairnessSettings) -> list[tuple[str, str]]:
     """The groups to steer, by column: one of two, else all but the largest; tiny ones are left alone."""
     groups = []
     for name in command.measure.protected:
@@ -235,7 +235,7 @@ def _moved(shares: Sequence[GroupShare], setting: Floats) -> list[GroupShare]:
     return [replace(share, value=float(value)) for share, value in zip(shares, setting, strict=True)]
 
 
-def _max_measure(command: Command, settings: SteeringSettings) -> float:
+def _max_measure(command: Command, settings: FairnessSettings) -> float:
     if isinstance(command, ModelGoal) and command.op in ("<", "<="):
         return settings.keep_below_share_of_bound * command.bound
     return inf

@@ -16,10 +16,10 @@ from cuts.assess.panel import evaluate_panel, value_of
 from cuts.effects.shaping import Shaping
 from cuts.effects.trials import Track, by_ridge, draw_table, with_curves
 from cuts.lang.spec import ModelAim, ModelGoal
+from cuts.model.budget_utility import Utility
 from cuts.model.facts import TradeOff, Trial
 from cuts.model.mixture import Mixture
 from cuts.model.store import Model
-from cuts.model.utility import Utility
 from cuts.plan import Command
 
 CLASSIFIERS_TRIED: tuple[Classifier, ...] = ("xgboost", "logistic regression")  # the quick ones of the panel

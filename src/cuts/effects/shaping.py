@@ -12,11 +12,11 @@ from cuts.data.codec import Codec, Codes
 from cuts.data.table import Table
 from cuts.effects.trials import Track
 from cuts.lang.spec import Bound
+from cuts.model.budget_utility import Reference, Utility, find_utility
 from cuts.model.cells import Statistics
 from cuts.model.facts import CommandWay
 from cuts.model.shape import Refit
 from cuts.model.store import Model
-from cuts.model.utility import Reference, Utility, find_utility
 from cuts.plan import Plan, Way
 from cuts.progress import Observer
 

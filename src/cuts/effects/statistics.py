@@ -23,6 +23,7 @@ from cuts.lang.targets import AllTargets, Target, Targets, nearest_targets, targ
 from cuts.lang.tolerance import default_tolerance
 from cuts.lang.walks import statistics_of
 from cuts.logic.splits import Classes, find_splits
+from cuts.model.budget_utility import Utility
 from cuts.model.cells import Statistics
 from cuts.model.facts import GoalFacts, Number, TradeOff, Trial
 from cuts.model.finetune import Term, finetune, own_marginals, want_term
@@ -31,7 +32,6 @@ from cuts.model.mixture import Mixture
 from cuts.model.shape import Refit
 from cuts.model.store import Model
 from cuts.model.tilt import tilt
-from cuts.model.utility import Utility
 from cuts.plan import Plan, Way, label_kept
 from cuts.read import exact
 
@@ -160,7 +160,7 @@ def pursue(
 def _meet(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, dict[int, Way]]:
     """The mixture with everything asked for, and the way each command was met."""
     mix, stats, refit = ground.mix, ground.stats, ground.refit
-    classes, closed = _closed(ground, pursuits)
+    classes, closed = _closed_form_targets(ground, pursuits)
     ways: dict[int, Way] = {number: "tilt" if number in closed else "train" for number in pursuits}
     together = [target for targets in closed.values() for target in targets]
     if together:
@@ -185,7 +185,7 @@ def _term(pursuit: _Pursuit, stats: Statistics) -> Term:
     return Term(lambda _: nothing, lambda mix: sign * stats.value(aim.value, mix), aim.weight)
 
 
-def _closed(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, dict[int, list[Target]]]:
+def _closed_form_targets(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, dict[int, list[Target]]]:
     """The targets met in closed form, by command, and the classes components are split by for it.
 
     Group shares come last: if the commands leave too few classes for them, they are trained for instead.
@@ -262,7 +262,7 @@ def _pushed(
 
 def _tried(ground: _Ground, mix: Mixture, pursuits: dict[int, _Pursuit], number: int) -> Mixture:
     """The mixture with one more target; in closed form nothing is trained again for a trial."""
-    classes, closed = _closed(ground, pursuits)
+    classes, closed = _closed_form_targets(ground, pursuits)
     if number not in closed:
         return _meet(ground, pursuits)[0]
     targets = [target for some in closed.values() for target in some]

@@ -15,7 +15,7 @@ from cuts.data.table import Table
 from cuts.lang.spec import MeasureOf
 from cuts.model.facts import TradeOff
 from cuts.model.mixture import Mixture
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.model.store import Model
 from cuts.model.surrogate import fit_ridge
 

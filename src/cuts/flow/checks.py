@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cuts.assess.support import check_support
-from cuts.data.exchange.sources import from_frame
+from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Schema
 from cuts.lang.binder import bind_all
 from cuts.lang.placeholders import fill

@@ -19,7 +19,7 @@ from cuts.assess.learners import CLASSIFIERS, missing_libraries
 from cuts.assess.panel import ReferenceRows, value_of
 from cuts.config import Config
 from cuts.effects import shape
-from cuts.effects.fairness import SteeringSettings, repeats
+from cuts.effects.fairness import FairnessSettings, repeats
 from cuts.effects.statistics import with_shares
 from cuts.flow.checks import check_not_private
 from cuts.flow.folds import FoldedRows, on_every_fold, split_into_folds
@@ -30,7 +30,7 @@ from cuts.lang.printer import render
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal
 from cuts.lang.syntax import Program
 from cuts.model.group_shares import GroupShare, share
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.model.store import Model
 from cuts.plan import Plan, plan
 from cuts.progress import Observer, Say
@@ -216,7 +216,7 @@ class _Search:
     def _try_model(self, model: Model, bench: ReferenceRows, drawn: int) -> _Trial:
         """The classifier that decides, trained on tables drawn from a model: small ones are drawn several times."""
         gaps, accuracies = [], []
-        for repeat in range(repeats(drawn, SteeringSettings())):
+        for repeat in range(repeats(drawn, FairnessSettings())):
             table = sample_table(model, drawn, seed=self.rows.learned.seed + repeat)
             predicted = bench.predict(CLASSIFIERS[0], table, self.measure)
             gaps.append(value_of(self.measure, predicted, bench.schema))

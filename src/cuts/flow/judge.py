@@ -13,7 +13,7 @@ from cuts.assess.learners import CLASSIFIERS, Classifier
 from cuts.assess.request import EvaluateOptions, Part
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
-from cuts.data.exchange.sources import from_frame
+from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Schema
 from cuts.flow.checks import check_shows_real
 from cuts.flow.inputs import infer_for_target

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from cuts.config import Config
 from cuts.count.kernel import count
 from cuts.count.marginals import Clique, Marginals
-from cuts.count.sources import Rows, spread_sample, survey
+from cuts.count.rows import Rows, spread_sample, survey
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from cuts.config import Config
 from cuts.count.kernel import count_codes
-from cuts.count.sources import MAX_ROWS
+from cuts.count.rows import MAX_ROWS
 from cuts.count.workload import choose_workload
 from cuts.data.codec import Codec, build_codec, encode
 from cuts.data.columns import Numeric, size
@@ -43,7 +43,7 @@ from cuts.model.device import find_device
 from cuts.model.facts import Facts
 from cuts.model.mixture import split
 from cuts.model.noisy import NoisyLearner, fit_noisy
-from cuts.model.rows import sample_table
+from cuts.model.sampling import sample_table
 from cuts.model.store import Model
 from cuts.plan import Plan, plan, settle, with_bins
 from cuts.privacy.accountant import rho_of

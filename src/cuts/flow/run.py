@@ -32,7 +32,7 @@ from cuts.flow.request import FitRequest, FittedModel, PrivacyOptions
 from cuts.lang.syntax import Program
 from cuts.model.calibrate import Calibration
 from cuts.model.facts import Facts
-from cuts.model.rows import Chunk, complete_rows, sample_chunks
+from cuts.model.sampling import Chunk, complete_rows, sample_chunks
 from cuts.model.store import Model
 from cuts.plan import Plan, Step, Way
 from cuts.privacy.transcript import Transcript

@@ -23,8 +23,8 @@ from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
 from cuts.lang.syntax import Program
-from cuts.model import utility
-from cuts.model.rows import sample_table
+from cuts.model import budget_utility
+from cuts.model.sampling import sample_table
 from cuts.plan import Plan, plan, settle
 from cuts.progress import Observer, Say
 from cuts.text.diagnostic import CutsError, Diagnostic, has_errors
@@ -137,8 +137,8 @@ class _Search:
         """Every combination with a model of the rows outside a fold."""
         fold, total, label = self.rows.folds[index], self.rows.learned.counts.rows, self.rows.learned.label
         outside = self.rows.outside(index)
-        reference = None if label is None else utility.Reference(fold.codes, label)
-        measure = utility.find_utility(reference, replace(outside.refit(Observer()), marginals=fold.counts))
+        reference = None if label is None else budget_utility.Reference(fold.codes, label)
+        measure = budget_utility.find_utility(reference, replace(outside.refit(Observer()), marginals=fold.counts))
         say("fitting")
         free = fit_free(outside, render(self.combinations[0].program), observer)
         free = replace(free, spec=without_commands(free.spec))

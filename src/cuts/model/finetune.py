@@ -4,10 +4,10 @@ This is the fine-tuning objective of CuTS (Vero et al., ICML 2024, sec. 4.1, eq.
 
     loss = distance to the counts + sum_i lambda_i * violation_i,
 
-used for what has no closed form, and for comparison with the paper. Weights are automatic (`model/controller.py`)
-unless a command states its `lambda`. As in DL2 (Fischer et al., ICML 2019), which the paper uses, the violation of
-several goals together is the sum of theirs, and that of alternatives is the product. The best mixture that meets all
-goals is kept; if none did, the one nearest to that.
+used for what has no closed form, and for comparison with the paper. Weights are automatic, see
+`model/automatic_weights.py`, unless a command states its `lambda`. As in DL2 (Fischer et al., ICML 2019), which the
+paper uses, the violation of several goals together is the sum of theirs, and that of alternatives is the product. The
+best mixture that meets all goals is kept; if none did, the one nearest to that.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from torch import Tensor
 from cuts.count.marginals import Marginals
 from cuts.data.table import Floats, IntArray
 from cuts.lang.targets import AllTargets, AnyTarget, Target, Targets
+from cuts.model.automatic_weights import CONTROLLER_SETTINGS, WeightController, WeightControllerSettings
 from cuts.model.backbones.table import TableBackbone, table_of
 from cuts.model.cells import Statistics
-from cuts.model.controller import CONTROLLER_SETTINGS, Controller, ControllerSettings
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import train
 from cuts.model.mixture import Mixture, gram
@@ -46,7 +46,7 @@ class FinetuneSettings:
     max_steps: int = 300
     learning_rate: float = 0.05
     measure_every_steps: int = 10  # how often the lengths of the gradients are measured and the mixture is judged
-    controller: ControllerSettings = CONTROLLER_SETTINGS
+    controller: WeightControllerSettings = CONTROLLER_SETTINGS
 
 
 FINETUNE_SETTINGS = FinetuneSettings()
@@ -135,7 +135,7 @@ class _Pursuit:
         settings: FinetuneSettings,
     ) -> None:
         self._terms, self._objective, self._backbone, self._settings = terms, objective, backbone, settings
-        self._controller = Controller(len(terms), settings.controller)
+        self._controller = WeightController(len(terms), settings.controller)
         # The paper divides the distance of every table by its cells and takes the mean: small tables decide.
         self._cells = 1.0 / float(np.mean([1.0 / table.size for table in marginals.tables.values()]))
         self._lengths = [1.0] * (len(terms) + 1)  # of the gradients: that of the fit, then one per term

@@ -20,10 +20,10 @@ import numpy as np
 from cuts.count.cover import Clique
 from cuts.data.codec import Codec
 from cuts.data.table import Floats
-from cuts.privacy.accountant import dyadic_above
 from cuts.privacy.curator import GRID, Candidate, Curator
 from cuts.privacy.grouping import merge_rare
 from cuts.privacy.ledger import Terms
+from cuts.privacy.noise_scale import gaussian_cost, gaussian_scale, gumbel_scale
 from cuts.privacy.query import Owners, Query, fine
 from cuts.privacy.transcript import Choice, Measurement, Transcript, count_estimate
 from cuts.privacy.workload import Workload
@@ -82,30 +82,6 @@ def release(
 ) -> Transcript:
     """The curator's answers, with the budget spent on the tables from which the model learns most."""
     return _Release(curator, codec, workload, learner, settings, seen).run()
-
-
-def gaussian_scale(cost: float, terms: Terms, tables: int = 1) -> float:
-    """The noise scale at which `tables` tables together cost that much rho, rounded up.
-
-    One table costs `rho = D^2 / (2 sigma^2)` with L2 sensitivity D (Bun and Steinke 2016, Proposition 1.6). All k rows
-    of a person multiply D by k, and replacing a row instead of adding it by sqrt(2).
-    """
-    sensitivity = terms.max_rows_per_person * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
-    return dyadic_above(sensitivity * math.sqrt(tables / (2.0 * cost)))
-
-
-def gaussian_cost(sigma: float, terms: Terms) -> float:
-    """The approximate rho of a table with that noise."""
-    return (terms.max_rows_per_person / sigma) ** 2 * (1.0 if terms.relation == "replace" else 0.5)
-
-
-def gumbel_scale(cost: float, terms: Terms, weight: int) -> float:
-    """The noise scale at which selecting by scores of at most that weight costs that much rho, rounded up.
-
-    The cost is `rho = D^2 / (2 s^2)` for scores that one unit moves by at most D.
-    """
-    sensitivity = terms.max_rows_per_person * (2 if terms.relation == "replace" else 1) * GRID * weight
-    return dyadic_above(sensitivity / math.sqrt(2.0 * cost))
 
 
 class _Release(Generic[_Model]):

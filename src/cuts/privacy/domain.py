@@ -19,9 +19,9 @@ from cuts.data.codec import Codec, build_codec
 from cuts.data.columns import DEFAULT_BINS, Category, Column, Identifier, Integer, Numeric, Real, Temporal
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray
-from cuts.privacy.adaptive import gaussian_scale
 from cuts.privacy.core import Core, Record, count_rows, count_values, discover
 from cuts.privacy.ledger import ReleaseLedger
+from cuts.privacy.noise_scale import gaussian_scale
 from cuts.privacy.query import fine
 from cuts.privacy.reading import PrivateRows
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuts import datasets
-from cuts.count.sources import TableRows, rows_of
+from cuts.count.rows import TableRows, rows_of
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.privacy.reading import PrivateFrame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cuts.count.sources import FileRows, rows_in
+from cuts.count.rows import FileRows, rows_in
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.privacy.reading import PrivateFile
 from cuts.sources.registry import SourceKind, add_source

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cuts.count.sources import TableRows, rows_of
-from cuts.data.exchange.sources import from_frame
+from cuts.count.rows import TableRows, rows_of
+from cuts.data.exchange.tables import from_frame
 from cuts.privacy.reading import PrivateFrame, cells_of
 from cuts.sources.registry import SourceKind, add_source
 

@@ -84,7 +84,7 @@ class Measure:
     """A number of a classifier trained on the table; `kind` is the command kind it belongs to.
 
     `formula(probabilities, truth)` of UTILITY: see `vocab/measures`. A FAIRNESS measure is declared by the `rates` it
-    compares between groups (`vocab/rates.py`), from which `formula(chosen, deserving, members)` follows.
+    compares between groups (`vocab/fairness_measures.py`), from which `formula(chosen, deserving, members)` follows.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """DEMOGRAPHIC_PARITY: groups get the desired outcome predicted equally often."""
 
-from cuts.vocab.rates import SELECTION_RATE, add_fairness_measure
+from cuts.vocab.fairness_measures import SELECTION_RATE, add_fairness_measure
 
 add_fairness_measure(
     "DEMOGRAPHIC_PARITY",

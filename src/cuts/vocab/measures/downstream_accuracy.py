@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuts.vocab.interval import Interval
 from cuts.vocab.registry import Array
-from cuts.vocab.utility import utility_measure
+from cuts.vocab.utility_measures import utility_measure
 
 
 @utility_measure(

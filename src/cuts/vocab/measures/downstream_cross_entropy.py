@@ -7,7 +7,7 @@ from math import inf
 from cuts.vocab.arrays import ln
 from cuts.vocab.interval import Interval
 from cuts.vocab.registry import Array
-from cuts.vocab.utility import utility_measure
+from cuts.vocab.utility_measures import utility_measure
 
 MIN_PROBABILITY = 1e-12  # below, the logarithm is that of this
 

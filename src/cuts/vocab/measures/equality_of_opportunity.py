@@ -1,6 +1,6 @@
 """EQUALITY_OF_OPPORTUNITY: equal true positive rates (Hardt, Price and Srebro 2016, definition 2.2)."""
 
-from cuts.vocab.rates import TRUE_POSITIVE_RATE, add_fairness_measure
+from cuts.vocab.fairness_measures import TRUE_POSITIVE_RATE, add_fairness_measure
 
 add_fairness_measure(
     "EQUALITY_OF_OPPORTUNITY",

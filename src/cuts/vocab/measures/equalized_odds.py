@@ -1,6 +1,6 @@
 """EQUALIZED_ODDS: equal true and false positive rates (Hardt, Price and Srebro 2016, definition 2.1)."""
 
-from cuts.vocab.rates import FALSE_POSITIVE_RATE, TRUE_POSITIVE_RATE, add_fairness_measure
+from cuts.vocab.fairness_measures import FALSE_POSITIVE_RATE, TRUE_POSITIVE_RATE, add_fairness_measure
 
 add_fairness_measure(
     "EQUALIZED_ODDS",

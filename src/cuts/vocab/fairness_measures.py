@@ -8,6 +8,7 @@ and `members` (rows, groups) is 1 where a row belongs to a group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from cuts.vocab.arrays import only_where
@@ -33,6 +34,11 @@ def deserving(chosen: Array, deserving: Array) -> Array:
 def undeserving(chosen: Array, deserving: Array) -> Array:
     """The rows whose true outcome is another one."""
     return 1.0 - deserving
+
+
+def default_outcome(categories: Sequence[str]) -> str:
+    """The desired outcome of a target unless a command names one: its last category, as in the paper."""
+    return categories[-1]
 
 
 SELECTION_RATE = Rate(event=chosen, among=everyone)

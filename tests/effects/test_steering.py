@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuts.data.table import Floats
-from cuts.effects.control import (
-    ControlSettings,
+from cuts.effects.steering import (
     Evaluation,
     Problem,
+    SteeringSettings,
     affordable_setting,
     broyden_update,
     combined_setting,
@@ -20,10 +20,10 @@ from cuts.effects.control import (
     is_affordable,
     next_setting,
     residual,
-    search,
+    steer,
 )
 
-SETTINGS = ControlSettings()
+SETTINGS = SteeringSettings()
 DAMPING = 1e-6  # so small that a step is a Newton step
 
 
@@ -69,7 +69,7 @@ def plants(draw: st.DrawFn, slope: float = 0.0) -> LinearPlant:
 def test_a_linear_plant_is_brought_to_its_aim_in_one_step_with_its_true_jacobian(plant: LinearPlant) -> None:
     first = plant.evaluate(np.zeros(plant.jacobian.shape[1]))
     asked = problem(plant)
-    outcome = search(asked, first, lambda: plant.jacobian, plant.evaluate)
+    outcome = steer(asked, first, lambda: plant.jacobian, plant.evaluate)
     assert residual(outcome.chosen, asked) <= SETTINGS.close
     assert len(outcome.evaluations) <= 3  # the first, one step, the combination
 
@@ -80,7 +80,7 @@ def test_it_converges_from_a_jacobian_that_is_wrong(plant: LinearPlant, error: f
     """The step is too short or too long by up to 60 %; Broyden's update makes up for it."""
     first = plant.evaluate(np.zeros(plant.jacobian.shape[1]))
     asked = problem(plant)
-    outcome = search(asked, first, lambda: error * plant.jacobian, plant.evaluate)
+    outcome = steer(asked, first, lambda: error * plant.jacobian, plant.evaluate)
     assert residual(outcome.chosen, asked) <= max(SETTINGS.close, 0.1 * residual(first, asked))
 
 
@@ -89,7 +89,7 @@ def test_it_converges_from_a_jacobian_that_is_wrong(plant: LinearPlant, error: f
 def test_what_is_chosen_is_never_beyond_the_budget(plant: LinearPlant, budget: float) -> None:
     first = plant.evaluate(np.zeros(plant.jacobian.shape[1]))
     asked = problem(plant, budget=budget)
-    outcome = search(asked, first, lambda: plant.jacobian, plant.evaluate)
+    outcome = steer(asked, first, lambda: plant.jacobian, plant.evaluate)
     assert is_affordable(outcome.chosen, asked)
     assert residual(outcome.chosen, asked) <= residual(first, asked)
     assert any(outcome.chosen is evaluation for evaluation in outcome.evaluations)
@@ -102,7 +102,7 @@ def test_no_more_trials_than_allowed_and_none_outside_the_limits(plant: LinearPl
     asked = problem(plant, limit=0.05)
     if trials == 0:
         return
-    search(asked, first, lambda: plant.jacobian, plant.evaluate, ControlSettings(max_trials=trials))
+    steer(asked, first, lambda: plant.jacobian, plant.evaluate, SteeringSettings(max_trials=trials))
     assert len(plant.tried) <= 1 + trials + 1 + SETTINGS.max_retreats
     assert all((np.abs(evaluation.setting) <= 0.05 + 1e-12).all() for evaluation in plant.tried)
 
@@ -114,7 +114,7 @@ def test_nothing_is_tried_where_the_gaps_are_close_already() -> None:
     def never() -> Floats:
         raise AssertionError("no Jacobian is needed")
 
-    outcome = search(problem(plant), first, never, plant.evaluate)
+    outcome = steer(problem(plant), first, never, plant.evaluate)
     assert outcome.chosen is first
     assert outcome.evaluations == (first,)
 
@@ -126,7 +126,7 @@ def test_broydens_update_explains_the_step_it_saw(plant: LinearPlant) -> None:
     size = plant.jacobian.shape[1]
     before, after = plant.evaluate(np.zeros(size)), plant.evaluate(np.full(size, 0.1))
     guess = np.eye(size)
-    updated = broyden_update(guess, before, after, ControlSettings(update_rate=1.0))
+    updated = broyden_update(guess, before, after, SteeringSettings(update_rate=1.0))
     step = after.setting - before.setting
     np.testing.assert_allclose(updated @ step, after.gaps - before.gaps, atol=1e-12)
     across = np.zeros(size)

@@ -42,8 +42,8 @@ from cuts.vocab.names import statistics
 _Chunk = TypeVar("_Chunk")
 _Made = TypeVar("_Made")
 
-POOL = 4  # rows drawn for each row of a table whose statistics are stated
-LARGER_POOL = 12  # the same when the weights leave too few of them
+POOL_FACTOR = 4  # rows drawn for each row of a table whose statistics are stated
+LARGER_POOL_FACTOR = 12  # the same when the weights leave too few of them
 MAX_WHOLE = 100_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
 
 
@@ -80,7 +80,7 @@ def sample_chunks(
     total = model.facts.rows if rows is None else rows
     if total < 1:
         raise usage_error("bad-count", f"{total} rows cannot be drawn", "ask for at least one row: `-n 1000`")
-    source = _RowSource(model, _where(where, model.codec.schema), seed)
+    source = _RowSource(model, _where_predicates(where, model.codec.schema), seed)
     source.supply(0)  # what no row can satisfy is reported now
     goals = calibrated(model.spec) if where is None else ()
     shares = model.facts.group_shares if where is None else ()
@@ -103,7 +103,7 @@ def calibrated(spec: Spec) -> tuple[TableGoal, ...]:
 
 def complete_rows(model: Model, given: Table, *, where: str | None = None, seed: int = 0) -> Table:
     """The given rows with their missing cells drawn, given cells kept as they are; the row rules hold."""
-    source = _RowSource(model, _where(where, model.codec.schema), seed)
+    source = _RowSource(model, _where_predicates(where, model.codec.schema), seed)
     codec, supply = source.codec, source.supply(0)
     codes, masks = encode_partial(given, codec)
     tied = [name for group in supply.groups for name in group.columns if name in codes]
@@ -133,7 +133,7 @@ def _selected(
     model: Model, source: _RowSource, targets: Sequence[Targets], number: int, start: int, end: int, total: int
 ) -> Chunk:
     """A chunk of rows selected so that it has the statistics: from a pool, and from a larger one if too few count."""
-    for factor in (POOL, LARGER_POOL):
+    for factor in (POOL_FACTOR, LARGER_POOL_FACTOR):
         size = factor * (end - start)
         drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
         table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start)
@@ -162,7 +162,7 @@ def _counts_rows(goal: TableGoal) -> bool:
 # --- parts of the steps
 
 
-def _where(text: str | None, schema: Schema) -> tuple[Pred, ...]:
+def _where_predicates(text: str | None, schema: Schema) -> tuple[Pred, ...]:
     if text is None:
         return ()
     try:

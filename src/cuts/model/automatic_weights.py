@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ControllerSettings:
+class WeightControllerSettings:
     """The gains of a controller."""
 
     proportional_gain: float = 0.5
@@ -24,20 +24,20 @@ class ControllerSettings:
     max_violation: float = 3.0  # tolerances; a larger violation does not pull harder
 
 
-CONTROLLER_SETTINGS = ControllerSettings()
+CONTROLLER_SETTINGS = WeightControllerSettings()
 
 
-class Controller:
+class WeightController:
     """The weights of some goals, step by step."""
 
-    def __init__(self, goals: int, settings: ControllerSettings = CONTROLLER_SETTINGS) -> None:
+    def __init__(self, goals: int, settings: WeightControllerSettings = CONTROLLER_SETTINGS) -> None:
         self._settings = settings
         self._integrals = [0.0] * goals
 
     def weigh(self, violations: Sequence[float]) -> list[float]:
         """The weights for the next step, in gradients of the fit; one violation per goal, in tolerances.
 
-        >>> controller = Controller(2)
+        >>> controller = WeightController(2)
         >>> first, second = controller.weigh([0.0, 2.0]), controller.weigh([0.0, 2.0])
         >>> first[0], second[1] > first[1] > 1.0
         (0.0, True)

@@ -1,6 +1,8 @@
 """How useful a model is while it is changed: the accuracy of a classifier fitted to it on reference rows.
 
-Without a label it is one minus the mean total variation between the model's pairs of columns and the counted ones.
+The budgets of statistics and of hidden columns are counted in it. (Those of FAIRNESS commands are counted in the
+accuracy of the very classifiers that are steered: `effects/fairness.py`.) Without a label it is one minus the mean
+total variation between the model's pairs of columns and the counted ones.
 """
 
 from __future__ import annotations

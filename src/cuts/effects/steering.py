@@ -21,7 +21,7 @@ from cuts.data.table import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class ControlSettings:
+class SteeringSettings:
     """How the loop proceeds; gaps, shares and steps are differences between probabilities."""
 
     max_trials: int = 4  # after the first evaluation
@@ -65,15 +65,15 @@ class Outcome:
     chosen: Evaluation
 
 
-def search(
+def steer(
     problem: Problem,
     first: Evaluation,
     jacobian: Callable[[], Floats],
     evaluate: Evaluate,
-    settings: ControlSettings | None = None,
+    settings: SteeringSettings | None = None,
 ) -> Outcome:
     """The affordable setting whose gaps are nearest to their aims; `jacobian` (gaps, shares) is called if needed."""
-    settings = settings or ControlSettings()
+    settings = settings or SteeringSettings()
     if residual(first, problem) <= settings.close:
         return Outcome((first,), first)
     evaluations, J = [first], jacobian()
@@ -112,14 +112,14 @@ def damped_step(evaluation: Evaluation, problem: Problem, J: Floats) -> Floats:
     return step
 
 
-def next_setting(evaluation: Evaluation, problem: Problem, J: Floats, settings: ControlSettings) -> Floats:
+def next_setting(evaluation: Evaluation, problem: Problem, J: Floats, settings: SteeringSettings) -> Floats:
     """The setting one bounded step further."""
     step = np.clip(damped_step(evaluation, problem, J), -settings.max_step, settings.max_step)
     setting: Floats = np.clip(evaluation.setting + step, problem.low, problem.high).astype(np.float64)
     return setting
 
 
-def broyden_update(J: Floats, before: Evaluation, after: Evaluation, settings: ControlSettings) -> Floats:
+def broyden_update(J: Floats, before: Evaluation, after: Evaluation, settings: SteeringSettings) -> Floats:
     """The Jacobian corrected by what the last step showed."""
     step = after.setting - before.setting
     length = float(step @ step)
@@ -130,7 +130,7 @@ def broyden_update(J: Floats, before: Evaluation, after: Evaluation, settings: C
 
 
 def combined_setting(
-    evaluations: Sequence[Evaluation], problem: Problem, J: Floats, settings: ControlSettings
+    evaluations: Sequence[Evaluation], problem: Problem, J: Floats, settings: SteeringSettings
 ) -> Floats:
     """The mean of where each trial's step leads, weighted by the inverse square of its residual."""
     trials = evaluations[1:]
