@@ -14,11 +14,12 @@ from cuts.config import Config
 from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
+from cuts.flow.run import sample
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import draw, store
 from cuts.model.calibrate import CALIBRATION_SETTINGS, Calibration
-from cuts.model.sampling import calibrated, sample_blocks
+from cuts.model.sampling import calibrated
 from cuts.model.store import Model
 from cuts.vocab.names import statistics
 from models import fit_model
@@ -63,9 +64,8 @@ def drawn(
     model: Model, rows: int = ROWS, *, where: str | None = None, seed: int = 3, workers: int = 1
 ) -> tuple[Table, list[Calibration]]:
     """A table of the model, and how its rows were chosen, if they were."""
-    told: list[Calibration] = []
-    blocks = sample_blocks(model, rows, where=where, seed=seed, workers=workers, chosen=told.append)
-    return Table(pa.concat_tables([block.arrow for block in blocks])), told
+    drawn = sample(model, rows, where=where, seed=seed, workers=workers)
+    return drawn.table, [] if drawn.calibration is None else [drawn.calibration]
 
 
 def verdicts(model: Model, made: Table) -> tuple[Verdict, ...]:
@@ -198,7 +198,7 @@ def test_a_command_with_a_weight_of_its_own_is_left_to_it() -> None:
     model = fitted("ENFORCE: STATISTICAL: PARAM 0.00001: E[age] == 30;")
     assert calibrated(model.spec) == ()
     (goal,) = model.facts.goals
-    assert goal.method == "penalty"
+    assert [way.way for way in model.facts.ways] == ["train"]
     assert 30 < goal.numbers[0].after < goal.numbers[0].before - 0.5
     made, told = drawn(model)
     assert told == []

@@ -11,7 +11,7 @@ import torch
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codes
-from cuts.effects.trained import Reference, Way, effect_term, find_reference, measured
+from cuts.effects.trained import Reference, Surrogate, effect_term, find_reference, measured
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin
 from cuts.model.finetune import FinetuneSettings, finetune
 from cuts.model.fit import fit
@@ -47,13 +47,13 @@ def reference(codes: Codes, measure: MeasureOf = PARITY) -> Reference:
     return find_reference(codes, measure, SIZES, 1)
 
 
-def value(mix: Mixture, codes: Codes, way: Way, measure: MeasureOf = PARITY) -> float:
+def value(mix: Mixture, codes: Codes, way: Surrogate, measure: MeasureOf = PARITY) -> float:
     found = measured(mix, measure, reference(codes, measure), way, torch.Generator().manual_seed(0))
     return float(found.detach())
 
 
 @pytest.mark.parametrize("way", ["ridge", "unrolled"])
-def test_a_classifier_of_biased_rows_is_biased(setting: tuple[Codes, Mixture, Refit], way: Way) -> None:
+def test_a_classifier_of_biased_rows_is_biased(setting: tuple[Codes, Mixture, Refit], way: Surrogate) -> None:
     codes, mix, _ = setting
     single = Mixture(mix.columns, mix.w.float(), tuple(p.float() for p in mix.P))
     assert value(single, codes, way) > 0.2
@@ -70,7 +70,7 @@ def test_a_learner_that_does_not_learn_treats_all_alike(setting: tuple[Codes, Mi
 
 @pytest.mark.parametrize("way", ["ridge", "unrolled"])
 @pytest.mark.parametrize("name", ["DEMOGRAPHIC_PARITY", "EQUALIZED_ODDS", "DOWNSTREAM_CROSS_ENTROPY"])
-def test_gradients_are_finite_and_there(setting: tuple[Codes, Mixture, Refit], way: Way, name: str) -> None:
+def test_gradients_are_finite_and_there(setting: tuple[Codes, Mixture, Refit], way: Surrogate, name: str) -> None:
     codes, mix, _ = setting
     tables = tuple(p.float().clone().requires_grad_() for p in mix.P)
     weights = mix.w.float().clone().requires_grad_()
@@ -85,7 +85,7 @@ def test_gradients_are_finite_and_there(setting: tuple[Codes, Mixture, Refit], w
 
 
 @pytest.mark.parametrize("way", ["ridge", "unrolled"])
-def test_training_lowers_the_gap(setting: tuple[Codes, Mixture, Refit], way: Way) -> None:
+def test_training_lowers_the_gap(setting: tuple[Codes, Mixture, Refit], way: Surrogate) -> None:
     codes, mix, again = setting
     aim = ModelAim("MINIMIZE", PARITY, ORIGIN, 0.05)
     before = value(mix, codes, "ridge")

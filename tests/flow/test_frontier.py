@@ -24,7 +24,8 @@ from cuts.data.codec import build_codec
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Integer, Schema
 from cuts.data.table import Table
-from cuts.flow.frontier import Figure, Frontier, Point, figure, trace, turned, undominated
+from cuts.flow.frontier import Figure, Frontier, Point, figure, partly_moved, trace, undominated
+from cuts.flow.learn import OpenedRows
 from cuts.lang.parser import parse
 from cuts.model.group_shares import GroupShare
 from cuts.text.diagnostic import CutsError
@@ -51,7 +52,7 @@ def jobs(rows: int = 600) -> Table:
 
 def traced(*, workers: int = 1, program: str = FAIR) -> Frontier:
     schema, rows = infer_schema(jobs(), "jobs", "hired"), rows_of(jobs())
-    return trace(parse(program), schema, rows, points=3, folds=2, config=FAST, workers=workers)
+    return trace(parse(program), OpenedRows(rows, schema), points=3, folds=2, config=FAST, workers=workers)
 
 
 @pytest.fixture(scope="module")
@@ -121,11 +122,11 @@ def test_folds_that_do_not_know_a_number_are_left_out_of_it() -> None:
 
 
 @given(st.floats(-0.9, 0.9), st.floats(-0.9, 0.9))
-def test_a_knob_is_turned_on_the_line_and_stays_within_what_a_difference_can_be(free: float, chosen: float) -> None:
-    knob = GroupShare(1, "hired", "yes", chosen, "sex", "male")
-    assert turned(knob, free, 0.0).value == pytest.approx(free)
-    assert turned(knob, free, 1.0).value == pytest.approx(chosen)
-    assert -0.95 <= turned(knob, free, 1.25).value <= 0.95
+def test_a_share_is_moved_on_the_line_and_stays_within_what_a_difference_can_be(free: float, chosen: float) -> None:
+    share = GroupShare(1, "hired", "yes", chosen, "sex", "male")
+    assert partly_moved(share, free, 0.0).value == pytest.approx(free)
+    assert partly_moved(share, free, 1.0).value == pytest.approx(chosen)
+    assert -0.95 <= partly_moved(share, free, 1.25).value <= 0.95
 
 
 # --- rows that are kept
@@ -290,7 +291,7 @@ def test_without_the_libraries_of_classifiers_nothing_is_done(folder: Path) -> N
 def test_too_few_points_are_refused() -> None:
     schema = infer_schema(jobs(50), "jobs", "hired")
     with pytest.raises(CutsError, match="bad-count: a frontier of 1 points is none"):
-        trace(parse(FAIR), schema, rows_of(jobs(50)), points=1)
+        trace(parse(FAIR), OpenedRows(rows_of(jobs(50)), schema), points=1)
 
 
 def test_a_number_no_fold_knows_is_a_dash_and_not_drawn(found: Frontier) -> None:

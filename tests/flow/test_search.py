@@ -28,7 +28,8 @@ from cuts.data.codec import build_codec, encode
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Integer, Schema
 from cuts.data.table import Table
-from cuts.flow.search import choose, tune
+from cuts.flow.learn import OpenedRows
+from cuts.flow.search import expand_grid, tune
 from cuts.lang.parser import parse
 from cuts.progress import Observer
 from cuts.text.diagnostic import CutsError
@@ -62,7 +63,9 @@ def tuned(
     grid: dict[str, list[str]], program: str = WEIGHED, *, workers: int = 1, observer: Observer | None = None
 ) -> Tuning:
     rows = rows_of(people())
-    return tune(parse(program), schema(), rows, grid, folds=FOLDS, config=FAST, workers=workers, observer=observer)
+    return tune(
+        parse(program), OpenedRows(rows, schema()), grid, folds=FOLDS, config=FAST, workers=workers, observer=observer
+    )
 
 
 @pytest.fixture(scope="module")
@@ -162,21 +165,21 @@ def test_several_names_make_all_choices_and_other_placeholders_than_weights_can_
 def test_without_a_label_the_utility_is_how_near_the_pairs_are() -> None:
     unlabelled = infer_schema(people(), "people")
     grid = {"w": [ENOUGH]}
-    tuning = tune(parse(WEIGHED), unlabelled, rows_of(people()), grid, folds=2, config=FAST)
+    tuning = tune(parse(WEIGHED), OpenedRows(rows_of(people()), unlabelled), grid, folds=2, config=FAST)
     assert tuning.label is None
     assert 0.3 < tuning.points[0].utility.mean < tuning.free.mean < 1
 
 
 def test_more_folds_than_rows_are_refused() -> None:
     with pytest.raises(CutsError, match="bad-count: 3 rows cannot be cut into 5 folds"):
-        tune(parse(WEIGHED), schema(), rows_of(people(3)), {"w": ["1"]}, folds=5, config=FAST)
+        tune(parse(WEIGHED), OpenedRows(rows_of(people(3)), schema()), {"w": ["1"]}, folds=5, config=FAST)
     with pytest.raises(CutsError, match="bad-count"):
-        tune(parse(WEIGHED), schema(), rows_of(people()), {"w": ["1"]}, folds=1, config=FAST)
+        tune(parse(WEIGHED), OpenedRows(rows_of(people()), schema()), {"w": ["1"]}, folds=1, config=FAST)
 
 
 def test_a_placeholder_left_open_and_a_name_that_fits_none_are_told_together() -> None:
     with pytest.raises(CutsError) as error:
-        choose(parse(WEIGHED), {"v": ["1"]}, {})
+        expand_grid(parse(WEIGHED), {"v": ["1"]}, {})
     assert [problem.code for problem in error.value.diagnostics] == ["open-placeholder", "unknown-placeholder"]
 
 

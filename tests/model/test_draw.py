@@ -16,6 +16,8 @@ from cuts.config import Config, Drawing
 from cuts.data.codec import Codec, Codes, build_codec
 from cuts.data.schema import Category, Identifier, Integer, Schema
 from cuts.data.table import Floats
+from cuts.lang.binder import bind
+from cuts.lang.parser import parse
 from cuts.lang.spec import And, Implies, InSet, Not, Or, Pred
 from cuts.logic.core import find_cuts, grid_on
 from cuts.logic.diagram import Diagram, compile_rules, contains
@@ -266,7 +268,8 @@ def a_model(drawing: Drawing = "systematic") -> Model:
     codec = build_codec(schema, {})
     mix = random_mixture({"a": 3, "b": 2, "c": 3, "age": 4}, 5, 1, zeros=0.0)
     program = "SYNTHESIZE: t; ENFORCE: a == x IMPLIES b == v; END;"
-    return Model(mix, codec, program, Config(drawing=drawing), Facts(100, 0.1, 5, 0.0, 0, "1"))
+    spec = bind(parse(program), codec.schema)
+    return Model(mix, codec, program, spec, Config(drawing=drawing), Facts(100, 0.1, 5, 0.0, 0, "1"))
 
 
 @pytest.mark.parametrize("drawing", DRAWINGS)

@@ -27,6 +27,8 @@ from cuts.data.binning import fit_codec
 from cuts.data.codec_file import codec_data
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
+from cuts.lang.binder import bind
+from cuts.lang.parser import parse
 from cuts.model.facts import Facts, RuleFacts, TradeOff, Trial
 from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
@@ -55,7 +57,8 @@ def a_model(seed: int = 0, components: int = 3) -> Model:
         tuple(bins.column.name for bins in codec.columns), torch.as_tensor(rng.dirichlet(np.ones(components))), P
     )
     program = "SYNTHESIZE: people;\n\n    ENFORCE: age >= 25;\n\nEND;\n"
-    return Model(mixture, codec, program, Config(steps=40, smoothing=0.01, drawing="independent"), FACTS)
+    spec = bind(parse(program), codec.schema)
+    return Model(mixture, codec, program, spec, Config(steps=40, smoothing=0.01, drawing="independent"), FACTS)
 
 
 def assert_same(one: Model, other: Model) -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import find_source, read_program
+from cuts.privacy.transcript import Transcript, load
 from cuts.text.diagnostic import usage_error
 from cuts.text.files import unwritable
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
     from cuts.flow.request import FitRequest
-    from cuts.privacy.transcript import Transcript
 
 
 def make_request(
@@ -65,7 +65,9 @@ def check_no_rows(*given: object) -> None:
 
 def read_transcript(path: Path) -> Transcript:
     """The transcript in a model or in a file of its own; a `CutsError` if there is none."""
-    from cuts.flow import release
+    if path.suffix != ".synth":
+        return load(path)
+    from cuts.flow import release  # a model needs torch
 
     return release.read_transcript(path)
 

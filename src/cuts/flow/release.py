@@ -29,7 +29,7 @@ from cuts.data.schema_file import render_declaration
 from cuts.data.table import Table
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
-from cuts.flow.checks import check, require
+from cuts.flow.checks import check, nothing_to_learn, require
 from cuts.flow.inputs import IMITATE, find_schema, find_source, read_program
 from cuts.flow.learn import modelled_label
 from cuts.flow.request import FitRequest, FittedModel
@@ -57,7 +57,7 @@ from cuts.privacy.transcript import Transcript, load
 from cuts.privacy.transcript import render as transcript_text
 from cuts.privacy.workload import make_workload
 from cuts.progress import Observer
-from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, counted, usage_error
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, counted, has_errors, usage_error
 from cuts.text.files import write_text
 
 FINE_BINS = 256  # of numbers with bins of equal frequency: neighbours are joined by noisy counts
@@ -111,7 +111,11 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     privacy = bind_privacy(request.filled, schema)
     assert privacy is not None
     is_unknown = schema.provenance == "inferred" and privacy.domain_budget is not None
-    spec = require(check(request.filled, schema), Observer() if is_unknown else observer)
+    checked = check(request.filled, schema)
+    if has_errors(checked.diagnostics):  # before anything is spent
+        raise CutsError(checked.diagnostics, request.program.source)
+    if not schema.modelled:
+        raise CutsError([nothing_to_learn(schema)])
     domain_share = privacy.domain_budget or 0.0 if is_unknown else 0.0
     ledger = _opened(privacy, domain_share)
     public = sha256(render_declaration(schema).encode()).hexdigest() if is_unknown else fingerprint(schema)
@@ -121,8 +125,8 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
         observer.stage("finding categories and ranges")
         rho, delta = domain_share * float(ledger.rho), domain_share * privacy.delta
         schema, ledger = discover_domain(rows, schema, ledger, rho=rho, delta=delta, record=entry.record)
-        spec = require(check(request.filled, schema), observer)
-    codec, groups = _public_codec(plan(spec, config), config)
+        checked = check(request.filled, schema)
+    codec, groups = _public_codec(plan(require(checked, observer), config), config)
     workload = make_workload(codec.sizes, modelled_label(codec), groups)
     observer.stage("counting in the trusted core")
     terms = ledger.terms
