@@ -35,10 +35,11 @@ def fit_private(
     seed: int = 0,
     draw: int | None = None,
     observer: Observer | None = None,
+    values: Mapping[str, str | float] | None = None,
     options: PrivacyOptions = PrivacyOptions(),
 ) -> FittedModel:
     """The private model of rows, released on an account."""
-    request = make_request(program, config=config, seed=seed, rows=draw, privacy=options)
+    request = make_request(program, config=config, seed=seed, rows=draw, values=values, privacy=options)
     transcript = measure(request, schema, rows, account, observer or Observer())
     return fit_release(replace(request, transcript=transcript), observer or Observer())
 

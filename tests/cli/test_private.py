@@ -181,7 +181,7 @@ def test_fit_as_json_tells_promise_and_cost(folder: Path) -> None:
 
 def test_a_sample_of_a_private_model_needs_no_rows(shelf: Path, tmp_path: Path) -> None:
     words = ["cuts", "sample", str(shelf / "m.synth"), "-n", "300", "-o", "a.csv", "--where", "age > 47"]
-    assert run(words, tmp_path) == ("a.csv: 300 rows\n", 0)
+    assert run(words, tmp_path) == ("300 rows written to a.csv\n", 0)
     assert min(int(row["age"]) for row in rows_in(tmp_path / "a.csv")) > 47
 
 
@@ -347,7 +347,7 @@ def test_an_empty_or_uniform_table_is_a_release_like_any_other(folder: Path, row
     data = json.loads(cuts("ledger show m.synth --format json", folder)[0])
     assert [event["clique"] for event in data["events"][:3]] == [["age"], ["ward"], ["smokes"]]
     assert 2.9 < data["spent"]["epsilon"] <= 3.0
-    assert cuts("sample m.synth -n 20 -o a.csv", folder) == ("a.csv: 20 rows\n", 0)
+    assert cuts("sample m.synth -n 20 -o a.csv", folder) == ("20 rows written to a.csv\n", 0)
 
 
 def test_a_file_without_a_header_is_the_only_thing_that_is_wrong(folder: Path) -> None:
@@ -439,7 +439,7 @@ def test_replacing_and_persons_are_told(folder: Path) -> None:
     assert code == 0, output
     shown, _ = cuts("ledger show m.synth", folder)
     assert "one person (`who`) with at most 2 rows" in shown
-    assert "relation      replace" in shown
+    assert "neighbours    replace" in shown
     assert "differ in the values of one person (`who`)" in shown
 
 

@@ -58,7 +58,7 @@ range = [1, 6]
 
 [columns.low]
 kind = "category"
-values = ["no", "yes"]
+categories = ["no", "yes"]
 """
 
 

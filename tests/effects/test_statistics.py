@@ -184,9 +184,9 @@ def test_a_number_of_rows_is_that_of_the_table_drawn() -> None:
 
 
 def test_what_cannot_be_met_is_drawn_all_the_same_and_told() -> None:
-    model = fitted("ENFORCE: E[age] == 40; ENFORCE: E[age | sex == f] == 60; ENFORCE: E[age | sex == m] == 60;")
-    made, (facts,) = drawn(model)
-    assert made.rows == ROWS
+    model = fitted("ENFORCE: E[age] == 40.37 WITHIN 0.001;")
+    made, (facts,) = drawn(model, 3)  # three whole numbers have no such mean
+    assert made.rows == 3
     assert facts.off > 0
     assert False in [verdict.holds for verdict in verdicts(model, made)]
 

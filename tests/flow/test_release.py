@@ -355,7 +355,7 @@ def test_classifiers_are_steered_on_rows_of_the_private_model(transcript: Transc
         "ENFORCE: DEMOGRAPHIC_PARITY(protected=ward, target=smokes) <= 0.2",
         observer=Observer(stage=stages.append),
     )
-    assert "steering classifiers" in stages
+    assert "training classifiers on a sample" in stages
     gaps = []
     for table in (drawn(found.model), found.reference):
         (verdict,) = verify(found.model.spec, table, reference=found.reference, panel=CLASSIFIERS[:1])
@@ -556,9 +556,10 @@ from cuts.config import Config
 from cuts.data.schema import Category, Schema
 from cuts.lang.parser import parse
 from cuts.privacy import core
-from cuts.privacy.ledger_file import LedgerFile
-from cuts.privacy.reading import cells_of
-from cuts.flow.release import Account, fit_private
+from cuts.flow.release import fit_private
+from cuts.flow.request import PrivacyOptions
+from cuts.flow.run import make_request
+from cuts.progress import Observer
 
 grouped = core.grouped
 def stopping(*given):
@@ -568,8 +569,9 @@ core.grouped = stopping
 schema = Schema("t", (Category("a", ("x", "y")), Category("b", ("x", "y"))))
 program = parse("SYNTHESIZE: t; ENSURE: EPSILON=1, DELTA=1e-6; END;")
 try:
-    fit_private(program, schema, cells_of(pa.table({"a": ["x"] * 9, "b": ["y"] * 9})),
-                Account(LedgerFile(Path(sys.argv[1])), "t"), config=Config(steps=1, components=2))
+    rows = pa.table({"a": ["x"] * 9, "b": ["y"] * 9})
+    config, privacy = Config(steps=1, components=2), PrivacyOptions(Path(sys.argv[1]), "t")
+    fit_private(make_request(program, rows, schema=schema, config=config, privacy=privacy), Observer())
 except KeyboardInterrupt:
     print("stopped")
 """

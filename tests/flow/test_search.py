@@ -171,7 +171,7 @@ def test_without_a_label_the_utility_is_how_near_the_pairs_are() -> None:
 
 
 def test_more_folds_than_rows_are_refused() -> None:
-    with pytest.raises(CutsError, match="bad-count: 3 rows cannot be cut into 5 folds"):
+    with pytest.raises(CutsError, match="bad-count: 3 rows cannot be split into 5 folds"):
         tune(parse(WEIGHED), OpenedRows(rows_of(people(3)), schema()), {"w": ["1"]}, folds=5, config=FAST)
     with pytest.raises(CutsError, match="bad-count"):
         tune(parse(WEIGHED), OpenedRows(rows_of(people()), schema()), {"w": ["1"]}, folds=1, config=FAST)

@@ -128,29 +128,17 @@ def test_a_file_holds_numbers_and_json_and_no_rows(saved: Path) -> None:
     assert not any(name.endswith((".pkl", ".pt")) for name in parts)
 
 
-def test_facts_of_every_kind_are_kept_and_an_undefined_number_is_null(tmp_path: Path) -> None:
+def test_facts_of_every_kind_are_kept_and_an_undefined_number_is_nan(tmp_path: Path) -> None:
     trade_off = TradeOff(4, Trial(0.25, 0.5), (Trial(nan, 0.75),), 0.125)
     shares = (GroupShare(5, "pay", "yes", 0.5, "sex", "f"), GroupShare(5, "pay", "yes", 0.5))
     facts = replace(FACTS, trade_offs=(trade_off,), group_shares=shares)
     save(replace(a_model(), facts=facts), tmp_path / "m.synth")
     data = json.loads(parts_of(tmp_path / "m.synth")["model.json"])["facts"]
-    assert data["trade_offs"][0]["trials"] == [{"value": None, "utility": 0.75}]
+    assert data["trade_offs"][0]["trials"] == [{"value": "nan", "utility": 0.75}]
     loaded = load(tmp_path / "m.synth").facts
     assert isnan(loaded.trade_offs[0].trials[0].value)
     assert loaded.trade_offs[0].start == trade_off.start
     assert (loaded.group_shares, loaded.rules) == (shares, FACTS.rules)
-
-
-def test_the_settings_of_older_models_are_understood(saved: Path, tmp_path: Path) -> None:
-    def older(data: dict[str, Any], named: object) -> None:
-        data["config"] |= {"gumbel": True, "batch": 300}
-
-    def older_neural(data: dict[str, Any], named: object) -> None:
-        data["config"] |= {"backbone": "neural", "gumbel": True, "batch": 300}
-
-    assert load(forged(tmp_path / "table.synth", saved, older)).config == a_model().config
-    found = load(forged(tmp_path / "neural.synth", saved, older_neural)).config
-    assert found == replace(a_model().config, backbone="neural", backbone_options={"gumbel": True, "batch": 300})
 
 
 def test_a_mixture_of_other_bins_is_no_model() -> None:

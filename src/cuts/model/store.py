@@ -134,7 +134,7 @@ def _model_data(model: Model) -> dict[str, Any]:
         "program": model.program,
         "codec": codec_data(model.codec),
         "config": {name: value for name, value in asdict(model.config).items() if value not in (None, {})},
-        "facts": _plain({name: value for name, value in asdict(model.facts).items() if not name.endswith("_seconds")}),
+        "facts": _facts_data(model.facts),
     }
 
 
@@ -158,10 +158,15 @@ def _distributions(table: torch.Tensor) -> torch.Tensor:
     return table
 
 
+def _facts_data(facts: Facts) -> Any:
+    """The facts as they are written: without times, so that equal models are equal files."""
+    return _plain({name: value for name, value in asdict(facts).items() if not name.endswith("_seconds")})
+
+
 def _facts(data: Any) -> Facts:
     facts = msgspec.convert(data, Facts, strict=False)  # so that "nan" is a number
-    if facts.rows < 1:
-        raise ValueError("the model was fitted to no rows")
+    if facts.rows < 1 or _facts_data(facts) != data:  # it was read as something else than it says
+        raise ValueError("the facts are not those of a model")
     return facts
 
 
