@@ -228,11 +228,8 @@ def _how(command: Bound, way: Way) -> str:
     match command:
         case RowRule():
             sampled = "rows are sampled so that they cannot break the rule"
-            first = {
-                "diagram + repair": "model moved into the rule, then ",
-                "train + diagram": "penalty in training, then ",
-            }
-            return first.get(way, "") + sampled
+            fitted = {"diagram + repair": "; model fitted again", "train + diagram": "; penalty in training"}
+            return sampled + fitted.get(way, "")
         case TableGoal() | TableAim():
             moved = "model reweighted in closed form" if way == "tilt" else f"fine-tuned, {_weight(command.weight)}"
             if isinstance(command, TableAim):

@@ -13,7 +13,7 @@ from console import run_page
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "tests/specs/evaluate.md", ROOT / "docs/how-to/evaluate.md"]
 UPDATE = os.environ.get("CUTS_UPDATE_SPECS") == "1"
-_RUN = re.compile(r"^```text\n(\$ cuts .*?)^```$", re.DOTALL | re.MULTILINE)
+_RUN = re.compile(r"^```text figures\n(\$ cuts .*?)^```$", re.DOTALL | re.MULTILINE)
 _CONSOLE = re.compile(r"^```console.*?^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -29,7 +29,7 @@ def test_scores_of_learners_are_printed_as_the_page_shows_them(path: Path, tmp_p
     assert outcomes
     if UPDATE:
         printed = iter(outcomes)
-        path.write_text(_RUN.sub(lambda _: f"```text\n{next(printed).actual}```", page))
+        path.write_text(_RUN.sub(lambda _: f"```text figures\n{next(printed).actual}```", page))
         return
     for outcome in outcomes:
         assert without_digits(outcome.actual) == without_digits(outcome.expected)

@@ -18,7 +18,6 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "ambiguous-name",
     "bad-config",
     "bad-count",
-    "bad-counts",
     "bad-delta",
     "bad-distribution",
     "bad-epsilon",
