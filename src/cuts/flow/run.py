@@ -170,6 +170,7 @@ class _Collector:
             pass
 
     def sample(self) -> Sample:
+        """What was kept of everything that passed."""
         return Sample(Table.join(self._kept), self._rows, self._calibration)
 
 
