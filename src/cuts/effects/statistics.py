@@ -1,8 +1,9 @@
 """The pass that moves a model to the statistics a program asks for.
 
 Which way a command is met is decided in `plan.py`. What has a closed form is met that way (`model/tilt.py`), all such
-commands together. The others are trained for (`model/finetune.py`), around the model that already has the first ones. A number to be minimised or maximised is moved
-step by step, everything else kept, until the budget of its command is used up.
+commands together. The others are trained for (`model/finetune.py`), around the model that already has the first ones. A
+number to be minimised or maximised is moved step by step, everything else kept, until the budget of its command is used
+up.
 """
 
 from __future__ import annotations
