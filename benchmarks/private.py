@@ -23,7 +23,7 @@ from rules import RULES
 
 from cuts.config import Config
 from cuts.data.table import Table
-from cuts.flow import release
+from cuts.flow import private, release
 from cuts.flow.run import make_request
 from cuts.lang.parser import parse
 from cuts.model.sampling import sample_table
@@ -90,11 +90,11 @@ def measure(
             transcript = make_release(real, epsilon, seed)
         fitting = Clock()
         with fitting.running():
-            free = release.fit_free(transcript, Config(), seed=seed, observer=Observer())
+            free = private.fit_free(transcript, Config(), seed=seed, observer=Observer())
         for title, command in programs.items():
             fit = Clock()
             with fit.running():
-                made = release.shape_free(parse(f"SYNTHESIZE: {name}; {command} END;"), free, observer=Observer())
+                made = private.shape_free(parse(f"SYNTHESIZE: {name}; {command} END;"), free, observer=Observer())
             for sample in range(samples):
                 table = sample_table(made.model, seed=sample)
                 facts = {"program": title, "seed": seed, "sample": sample, "tables": len(transcript.measurements)}

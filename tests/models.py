@@ -8,7 +8,8 @@ from dataclasses import replace
 from cuts.config import Config
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.flow.release import Account, fit_release, measure
+from cuts.flow.private import fit_release
+from cuts.flow.release import Account, measure
 from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.flow.run import fit, make_request
 from cuts.lang.syntax import Program

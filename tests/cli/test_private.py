@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from console import run
-from cuts.flow import release
+from cuts.flow import private
 from cuts.flow.request import PrivacyOptions
 from cuts.model import noisy, store
 from cuts.privacy import adaptive
@@ -622,7 +622,7 @@ def test_what_was_released_is_kept_when_the_fit_fails(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(release, "fit_release", failing)
+        patch.setattr(private, "fit_release", failing)
         if error is KeyboardInterrupt:
             output, code = fit(folder)
             assert code == 130

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from cuts import Category, Integer, Schema, Synthesizer
-from cuts.flow import release
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.transcript import Transcript, load
 
@@ -31,7 +30,7 @@ def test_the_synthesizer_keeps_it_when_the_fit_fails(tmp_path: Path, monkeypatch
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(release, "fit_release", failing)
+        patch.setattr(private, "fit_release", failing)
         with pytest.raises(MemoryError) as caught:
             private.fit(people())
     (note,) = caught.value.__notes__

@@ -34,7 +34,7 @@ from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
-from cuts.flow import release
+from cuts.flow import private
 from cuts.flow.release import Account
 from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
@@ -556,7 +556,7 @@ from cuts.config import Config
 from cuts.data.schema import Category, Schema
 from cuts.lang.parser import parse
 from cuts.privacy import core
-from cuts.flow.release import fit_private
+from cuts.flow.private import fit_private
 from cuts.flow.request import PrivacyOptions
 from cuts.flow.run import make_request
 from cuts.progress import Observer
@@ -698,6 +698,6 @@ def test_the_promise_is_that_of_the_terms(transcript: Transcript) -> None:
 
 def test_free_models_and_draws_of_a_transcript_are_the_same_for_a_seed(transcript: Transcript) -> None:
     config = replace(SMALL, steps=20)
-    first, again = (release.fit_free(transcript, config, seed=3, observer=Observer()) for _ in range(2))
-    assert release.draw_free(first).arrow.equals(release.draw_free(again).arrow)
-    assert release.draw_free(first).rows == transcript.rows
+    first, again = (private.fit_free(transcript, config, seed=3, observer=Observer()) for _ in range(2))
+    assert private.draw_free(first).arrow.equals(private.draw_free(again).arrow)
+    assert private.draw_free(first).rows == transcript.rows

@@ -138,12 +138,12 @@ def _real_rows(program: Program, fit: FitOptions) -> OpenedRows:
 def _private_rows(transcript: Path, fit: FitOptions) -> OpenedRows:
     """Rows sampled from the private model of a release: they may be read many times."""
     from cuts.count.rows import rows_of
-    from cuts.flow import release
+    from cuts.flow import private
     from cuts.flow.learn import OpenedRows
 
     with stoppable("the private model was fitted", _FASTER), show_progress(fit.quiet) as observer:
-        free = release.fit_free(read_transcript(transcript), fit.settings, seed=fit.seed, observer=observer)
-        return OpenedRows(rows_of(release.draw_free(free)), free.codec.schema)
+        free = private.fit_free(read_transcript(transcript), fit.settings, seed=fit.seed, observer=observer)
+        return OpenedRows(rows_of(private.draw_free(free)), free.codec.schema)
 
 
 def _trace(

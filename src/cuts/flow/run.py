@@ -27,7 +27,8 @@ from cuts.data.table import Table
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import open_table, read_program
 from cuts.flow.learn import fit_rows
-from cuts.flow.release import fit_private, fit_release, read_transcript
+from cuts.flow.private import fit_private, fit_release
+from cuts.flow.release import read_transcript
 from cuts.flow.request import FitRequest, FittedModel, PrivacyOptions
 from cuts.lang.syntax import Program
 from cuts.model.calibrate import Calibration
