@@ -40,7 +40,7 @@ TYPED_KINDS = [
     *(pa.time32("s"), pa.timestamp("us", "Europe/Berlin"), pa.string_view(), pa.float16(), pa.decimal256(40, 3)),
     *(pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.string(), ordered=True)),
 ]
-ENDINGS = ("", ".gz", ".zst")
+EXTENSIONS_HELP = ("", ".gz", ".zst")
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def in_parquet(column: pa.ChunkedArray) -> pa.ChunkedArray:
 @given(
     table=arrow_tables(TYPED_KINDS),
     kind=st.sampled_from(["parquet", "pq", "feather", "arrow"]),
-    end=st.sampled_from(ENDINGS),
+    end=st.sampled_from(EXTENSIONS_HELP),
 )
 def test_saved_and_loaded_a_table_is_itself(folder: Path, table: pa.Table, kind: str, end: str) -> None:
     path = folder / f"law.{kind}{end}"
@@ -121,7 +121,7 @@ def test_saved_and_loaded_a_table_is_itself(folder: Path, table: pa.Table, kind:
 @given(
     table=arrow_tables(PLAIN_KINDS).map(telling),
     kind=st.sampled_from(["csv", "tsv", "jsonl", "ndjson"]),
-    end=st.sampled_from(ENDINGS),
+    end=st.sampled_from(EXTENSIONS_HELP),
 )
 def test_saved_as_text_and_loaded_a_table_is_itself(folder: Path, table: pa.Table, kind: str, end: str) -> None:
     path = folder / f"law.{kind}{end}"

@@ -25,7 +25,7 @@ KINDS = [
     *(pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())),
     pa.dictionary(pa.int8(), pa.string(), ordered=True),
 ]
-ENDINGS = ["csv", "tsv.gz", "csv.zst", "jsonl", "jsonl.gz", "parquet", "parquet.zst", "feather", "arrow.gz"]
+EXTENSIONS_HELP = ["csv", "tsv.gz", "csv.zst", "jsonl", "jsonl.gz", "parquet", "parquet.zst", "feather", "arrow.gz"]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def in_rows(path: Path) -> tuple[pa.Schema, str]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(cut=cut_tables(), ending=st.sampled_from(ENDINGS))
+@given(cut=cut_tables(), ending=st.sampled_from(EXTENSIONS_HELP))
 def test_blocks_are_written_as_the_whole_is(folder: Path, cut: tuple[pa.Table, list[pa.Table]], ending: str) -> None:
     table, parts = cut
     whole, streamed = folder / f"whole.{ending}", folder / f"streamed.{ending}"
@@ -96,7 +96,7 @@ def test_dictionaries_of_blocks_grow(folder: Path) -> None:
         assert table.column("c").to_pylist() == ["b", "a", "c", "a", None, "b"]
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", EXTENSIONS_HELP)
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
 @pytest.mark.parametrize("good", [0, 1, 3])
 def test_a_block_that_does_not_come_leaves_nothing(

@@ -57,14 +57,16 @@ def intervals(
         return (None,) * len(quantities)
     part = _thinned(table, max_rows)
     drawn = _drawn(quantities, part, schema, table.rows, np.random.default_rng(seed), draws)
-    found = [_middle(np.broadcast_to(exact.combine(quantity, drawn.__getitem__), draws + 1)) for quantity in quantities]
+    middles = [
+        _middle(np.broadcast_to(exact.combine(quantity, drawn.__getitem__), draws + 1)) for quantity in quantities
+    ]
     values = [exact.value(quantity, table, schema) for quantity in quantities]
     if part is not table:
         narrowing = sqrt(part.rows / table.rows)
-        found = [middle and middle.moved(value, narrowing) for middle, value in zip(found, values, strict=True)]
+        middles = [middle and middle.moved(value, narrowing) for middle, value in zip(middles, values, strict=True)]
     return tuple(
         (middle.low, middle.high) if middle is not None and isfinite(value) else None
-        for middle, value in zip(found, values, strict=True)
+        for middle, value in zip(middles, values, strict=True)
     )
 
 
@@ -81,14 +83,14 @@ def _drawn(
     quantities: Sequence[Quantity], part: Table, schema: Schema, rows: int, rng: np.random.Generator, draws: int
 ) -> dict[Statistic, Floats]:
     """The values of every statistic: first on the part as it is, then in each resample. Weights sum to `rows`."""
-    known = dict.fromkeys(stat for quantity in quantities for stat in statistics_of(quantity))
-    prepared = [exact.merged(exact.prepare(stat, part, schema)) for stat in known]
+    statistics = dict.fromkeys(stat for quantity in quantities for stat in statistics_of(quantity))
+    prepared = [exact.merged(exact.prepare(stat, part, schema)) for stat in statistics]
     values = np.empty((len(prepared), draws + 1))
     for draw in range(draws + 1):
         chosen = np.arange(part.rows) if draw == 0 else rng.integers(part.rows, size=part.rows)
         weights = np.bincount(chosen, minlength=part.rows).astype(np.float64) * (rows / part.rows)
-        values[:, draw] = [exact.weighted(one, weights) for one in prepared]
-    return {one.stat: row for one, row in zip(prepared, values, strict=True)}
+        values[:, draw] = [exact.weighted(statistic, weights) for statistic in prepared]
+    return {statistic.stat: row for statistic, row in zip(prepared, values, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)

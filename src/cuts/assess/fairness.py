@@ -70,8 +70,8 @@ def gaps(chosen: Bools, deserving: Bools, group: IntArray) -> dict[str, float]:
     """The value of every fairness measure, by its name.
 
     >>> yes, no = True, False
-    >>> found = gaps(np.array([yes, no, yes, yes]), np.array([yes, no, yes, no]), np.array([0, 0, 1, 1]))
-    >>> found["DEMOGRAPHIC_PARITY"], found["EQUALITY_OF_OPPORTUNITY"], found["EQUALIZED_ODDS"]
+    >>> values = gaps(np.array([yes, no, yes, yes]), np.array([yes, no, yes, no]), np.array([0, 0, 1, 1]))
+    >>> values["DEMOGRAPHIC_PARITY"], values["EQUALITY_OF_OPPORTUNITY"], values["EQUALIZED_ODDS"]
     (0.5, 0.0, 1.0)
     """
     members = (group[:, None] == np.unique(group)[None, :]) * 1.0

@@ -102,7 +102,7 @@ def evaluate_panel(
     labelled = with_target(read_sample(table, reference.schema, "synthetic"), measure.target).rows
     if labelled and reference.rows(measure.target):
         predictions = [(learner, reference.predict(learner, table, measure)) for learner in panel]
-        results = [_result(learner, one, measure, reference.schema) for learner, one in predictions]
+        results = [_result(*pair, measure, reference.schema) for pair in predictions]
     else:
         results = [LearnerResult(learner, nan, (nan, nan), nan) for learner in panel]
     entry = measures()[measure.name]

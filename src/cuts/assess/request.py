@@ -181,10 +181,10 @@ def _with_classes(schema: Schema, train: Table, names: Sequence[str]) -> Schema:
 def _one_class(samples: Sequence[Sample], target: str) -> Iterator[Diagnostic]:
     for sample in samples:
         column = next(column for column in sample.columns if column.name == target)
-        known = np.unique(sample.values[target][has_target(sample, target)])
-        if isinstance(column, Category) and len(known) < 2:
-            yield single_class(target, sample.role, [column.categories[int(place)] for place in known])
-        elif len(known) == 0:
+        present = np.unique(sample.values[target][has_target(sample, target)])
+        if isinstance(column, Category) and len(present) < 2:
+            yield single_class(target, sample.role, [column.categories[int(index)] for index in present])
+        elif len(present) == 0:
             yield single_class(target, sample.role, [])
 
 

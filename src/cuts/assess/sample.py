@@ -71,8 +71,8 @@ def read_sample(table: Table, schema: Schema, role: Role) -> Sample:
 
 def outside(samples: Sequence[Sample]) -> tuple[Outside, ...]:
     """The values outside the schema, for every column and table that has some."""
-    found = [_outside(sample, column) for sample in samples for column in sample.columns]
-    return tuple(one for one in found if one.beyond or one.unknown or one.missing)
+    counts = [_outside(sample, column) for sample in samples for column in sample.columns]
+    return tuple(count for count in counts if count.beyond or count.unknown or count.missing)
 
 
 def thin(sample: Sample, max_rows: int, rng: np.random.Generator) -> Sample:

@@ -82,9 +82,9 @@ def find_utility(utilities: Sequence[float]) -> Utility:
 def _outcome(folds: Sequence[Verdict]) -> Outcome:
     """One command's verdicts on all folds."""
     first = folds[0]
-    held = None if first.holds is None else sum(verdict.holds is True for verdict in folds)
+    folds_held = None if first.holds is None else sum(verdict.holds is True for verdict in folds)
     means = tuple(fmean(numbers) for numbers in zip(*map(_numbers, folds), strict=True))
-    return Outcome(first.number, first.line, first.title, first.level, held, means)
+    return Outcome(first.number, first.line, first.title, first.level, folds_held, means)
 
 
 def _numbers(verdict: Verdict) -> list[float]:

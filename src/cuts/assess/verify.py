@@ -37,7 +37,7 @@ from cuts.lang.spec import (
 from cuts.lang.walks import columns_of, level, shares_of
 from cuts.read import exact
 
-EXAMPLES = 3  # counterexample rows shown
+MAX_EXAMPLES = 3  # counterexample rows shown
 _NOT_TRAINED = "needs classifiers trained on the table and evaluated on real rows (`--real`)"
 
 
@@ -192,12 +192,12 @@ def _verdict(
     table: Table,
     written: Table,
     spec: Spec,
-    known: Mapping[Key, Fact],
+    facts_by_key: Mapping[Key, Fact],
     panels: Mapping[int, PanelResult],
 ) -> Verdict:
     """The verdict on a conformed table; `written` is the table before its types were conformed, for examples."""
     origin = command.origin
-    held: bool | None = None
+    is_met: bool | None = None
     rows: Rows | None = None
     facts: tuple[Fact, ...] = ()
     panel = panels.get(origin.number)
@@ -205,15 +205,15 @@ def _verdict(
     match command:
         case RowRule():
             rows = _rows(command, table, None if spec.privacy is not None else written)
-            held = rows.satisfied == rows.total
+            is_met = rows.satisfied == rows.total
         case TableGoal(goal):
-            facts = tuple(known[comparison.key] for comparison in comparisons_of(command))
-            held = _met(goal, known)
+            facts = tuple(facts_by_key[comparison.key] for comparison in comparisons_of(command))
+            is_met = _met(goal, facts_by_key)
         case TableAim(direction):
-            facts = (known[command.key],)
+            facts = (facts_by_key[command.key],)
             note = f"{direction.lower()}d: no target to meet"
         case ModelGoal(_, op, bound, tolerance):
-            held = None if panel is None else _within(panel.deciding.value, op, bound, tolerance)
+            is_met = None if panel is None else _within(panel.deciding.value, op, bound, tolerance)
             note = _NOT_TRAINED if panel is None else _evaluated_on(spec)
         case ModelAim(direction):
             note = _NOT_TRAINED if panel is None else f"{direction.lower()}d: no target to meet"
@@ -222,7 +222,7 @@ def _verdict(
         case _:
             assert_never(command)
     command_fields = (origin.number, origin.line, origin.text, origin.title, level(command))
-    return Verdict(*command_fields, held, rows, facts, note, panel)
+    return Verdict(*command_fields, is_met, rows, facts, note, panel)
 
 
 def _evaluated_on(spec: Spec) -> str:
@@ -232,7 +232,7 @@ def _evaluated_on(spec: Spec) -> str:
 def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:
     satisfied = exact.mask(rule.pred, table)
     applicable = exact.mask(rule.pred.left, table) if isinstance(rule.pred, Implies) else np.ones_like(satisfied)
-    violating = [int(row) for row in np.flatnonzero(~satisfied)[:EXAMPLES]]
+    violating = [int(row) for row in np.flatnonzero(~satisfied)[:MAX_EXAMPLES]]
     names = [name for name in table.names if name in columns_of(rule.pred)]
     return Rows(
         total=table.rows,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.exchange.recast import is_text
-from cuts.data.infer import ENOUGH_ROWS, MAX_DECIMALS, free_text, infer_schema
+from cuts.data.infer import MAX_DECIMALS, MIN_UNIQUE_ROWS, free_text, infer_schema
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Column
 from cuts.data.table import Floats, Table
@@ -77,15 +77,15 @@ class _First:
     """The first value: the type alone decides."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        self._found = pa.chunked_array([], kind)
+        self._values = pa.chunked_array([], kind)
 
     def add(self, values: pa.Array) -> None:
-        if len(self._found) == 0:
-            known = values.drop_null()
-            self._found = pa.chunked_array([known.take(pa.array(range(min(1, len(known))), pa.int64()))])
+        if len(self._values) == 0:
+            present = values.drop_null()
+            self._values = pa.chunked_array([present.take(pa.array(range(min(1, len(present))), pa.int64()))])
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
-        return self._found, False
+        return self._values, False
 
 
 class _Ordered:
@@ -93,19 +93,19 @@ class _Ordered:
 
     def __init__(self, kind: pa.DataType) -> None:
         self._first = _First(kind)
-        self._known: set[Any] = set()
-        self._found: list[pa.Array] = []
+        self._categories: set[Any] = set()
+        self._values: list[pa.Array] = []
 
     def add(self, values: pa.Array) -> None:
         self._first.add(values)
-        new = set(values.dictionary.to_pylist()) - self._known
+        new = set(values.dictionary.to_pylist()) - self._categories
         if new and len(values):
-            self._known |= new
-            self._found.append(values.take(pa.array([0])))
+            self._categories |= new
+            self._values.append(values.take(pa.array([0])))
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         first, _ = self._first.few()
-        return pa.chunked_array([*self._found, *first.chunks], first.type) if len(first) else first, False
+        return pa.chunked_array([*self._values, *first.chunks], first.type) if len(first) else first, False
 
 
 class _Numbers:
@@ -118,14 +118,14 @@ class _Numbers:
         self._kept: dict[str, tuple[float, pa.Array]] = {}  # by what they show
 
     def add(self, values: pa.Array) -> None:
-        found = as_numbers(values)
-        assert found is not None
-        numbers = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+        converted = as_numbers(values)
+        assert converted is not None
+        numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
         if len(numbers) == 0:
             return
-        values = values.filter(found.is_valid())
+        values = values.filter(converted.is_valid())
         low, high = int(numbers.argmin()), int(numbers.argmax())
-        shown = {f"value {self._count + i}": i for i in range(min(len(numbers), ENOUGH_ROWS - self._count))}
+        shown = {f"value {self._count + i}": i for i in range(min(len(numbers), MIN_UNIQUE_ROWS - self._count))}
         shown |= {"low": low} if "low" not in self._kept or numbers[low] < self._kept["low"][0] else {}
         shown |= {"high": high} if "high" not in self._kept or numbers[high] > self._kept["high"][0] else {}
         shown |= self._finer(numbers)
@@ -156,10 +156,10 @@ class _Numbers:
             return pa.chunked_array([], self._kind), self._declared_id
         unique = self._distinct.unique
         different = dict(self._kept.values())
-        found = [*different.values(), *([] if unique else [self._kept["low"][1]])]
+        examples = [*different.values(), *([] if unique else [self._kept["low"][1]])]
         dense = self._kept["high"][0] - self._kept["low"][0] + 1 <= 2 * self._count
-        numbered = unique and dense and self._count >= ENOUGH_ROWS
-        return pa.chunked_array(found, self._kind), self._declared_id or numbered
+        numbered = unique and dense and self._count >= MIN_UNIQUE_ROWS
+        return pa.chunked_array(examples, self._kind), self._declared_id or numbered
 
 
 class _Texts:
@@ -184,25 +184,25 @@ class _Texts:
     def add(self, values: pa.Array) -> None:
         plain = values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
         texts = [text for text in pc.unique(plain).to_pylist() if text is not None]
-        known = len(values) - values.null_count
-        self._count += known
-        self._distinct.add(texts, known)
+        count = len(values) - values.null_count
+        self._count += count
+        self._distinct.add(texts, count)
         if texts and (self._declared_id or self._distinct.unique):
             self._shape.add(texts)
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         kept = sorted(self._distinct.kept)
-        found: Iterable[str] = kept
+        examples: Iterable[str] = kept
         if self._declared_id:
-            found = self._shape.examples
+            examples = self._shape.examples
         elif self._distinct.unique:
-            found = {*self._shape.examples, *kept[:ENOUGH_ROWS]}
+            examples = {*self._shape.examples, *kept[:MIN_UNIQUE_ROWS]}
         elif 2 * len(kept) > self._count:
             # One text again and again, so that there are enough and still hardly any repeats.
-            found = [*kept, *kept[:1] * max(1, min(self._count, ENOUGH_ROWS) - len(kept))]
+            examples = [*kept, *kept[:1] * max(1, min(self._count, MIN_UNIQUE_ROWS) - len(kept))]
         else:
-            found = kept * 2
-        return pa.chunked_array([pa.array(list(found), pa.string())]), self._declared_id
+            examples = kept * 2
+        return pa.chunked_array([pa.array(list(examples), pa.string())]), self._declared_id
 
 
 class _Shape:
@@ -230,10 +230,10 @@ class _Shape:
             self._examples.append(other)
         if self._mixed:
             return
-        for known, letters in zip(self._letters, zip(*texts, strict=True), strict=True):
-            new = set(letters) - known
+        for seen, letters in zip(self._letters, zip(*texts, strict=True), strict=True):
+            new = set(letters) - seen
             self._examples += [texts[letters.index(letter)] for letter in new]
-            known |= new
+            seen |= new
 
 
 _Value = TypeVar("_Value", str, float)

@@ -14,11 +14,11 @@ from math import log2
 from cuts.count.cover import Clique, cells, in_order, maximal
 
 MAX_CELLS = 1 << 14  # of a joint table: 128 kB; measured: fewer are slower, more are not quicker
-ROOM = 1 << 22  # cells all joint tables together may have, besides those of the cliques: 32 MB
+MAX_EXTRA_CELLS = 1 << 22  # cells all joint tables together may have, besides those of the cliques: 32 MB
 
 
 def join_cliques(
-    cliques: Iterable[Clique], sizes: Mapping[str, int], *, max_cells: int = MAX_CELLS, room: int = ROOM
+    cliques: Iterable[Clique], sizes: Mapping[str, int], *, max_cells: int = MAX_CELLS, room: int = MAX_EXTRA_CELLS
 ) -> tuple[Clique, ...]:
     """Sets of columns, each clique in at least one of them; a clique of more cells than `max_cells` stands alone.
 
@@ -46,8 +46,8 @@ def key_paths(joints: Sequence[Clique]) -> tuple[Clique, ...]:
 
     The key of a row in a table is then mostly that of the table before, with its last columns changed.
     """
-    often = Counter(chain.from_iterable(joints))
-    rank = {name: i for i, name in enumerate(sorted(often, key=lambda name: -often[name]))}
+    frequency = Counter(chain.from_iterable(joints))
+    rank = {name: i for i, name in enumerate(sorted(frequency, key=lambda name: -frequency[name]))}
     paths = [tuple(sorted(joint, key=rank.__getitem__)) for joint in joints]
     return tuple(sorted(paths, key=lambda path: [rank[name] for name in path]))
 
@@ -56,11 +56,11 @@ _Completing = dict[frozenset[str], set[str]]  # columns that make a clique, not 
 
 
 def _completing(cliques: Iterable[Clique]) -> _Completing:
-    found: _Completing = {}
+    completing: _Completing = {}
     for clique in map(frozenset, cliques):
         for name in clique:
-            found.setdefault(clique - {name}, set()).add(name)
-    return found
+            completing.setdefault(clique - {name}, set()).add(name)
+    return completing
 
 
 def _is_open(clique: Clique, completing: _Completing) -> bool:

@@ -30,8 +30,8 @@ Keys: TypeAlias = NDArray[Any]  # of the smallest type that holds them
 Tally: TypeAlias = Callable[[Keys, IntArray], None]  # add one to the cell of every key
 
 MAX_CELLS = 1 << 28  # of a table: 2 GB
-NUMBA_AFTER = 7_000  # tables counted in blocks: numba gains on them what compiling it takes
-DENSE = 2  # rows per cell from which a histogram of the block is quicker than adding row by row
+NUMBA_AFTER_TABLES = 7_000  # tables counted in blocks: numba gains on them what compiling it takes
+DENSE_ROWS_PER_CELL = 2  # rows per cell from which a histogram of the block is quicker than adding row by row
 
 
 def count(
@@ -41,7 +41,7 @@ def count(
     *,
     seen: Callable[[int], None] | None = None,
     tally: Tally | None = None,
-    numba_after: int = NUMBA_AFTER,
+    numba_after: int = NUMBA_AFTER_TABLES,
 ) -> Marginals:
     """The counts of the cliques over all rows; `seen` is called with the number of rows so far after every block.
 
@@ -79,7 +79,7 @@ class Counter:
         cliques: Sequence[Clique],
         *,
         tally: Tally | None = None,
-        numba_after: int = NUMBA_AFTER,
+        numba_after: int = NUMBA_AFTER_TABLES,
     ) -> None:
         self._codec, self._cliques, self._tally, self._numba_after = codec, cliques, tally, numba_after
         self._sizes, self._into = _begin(codec, cliques)
@@ -125,7 +125,7 @@ def count_block(codes: Codes, sizes: Mapping[str, int], into: Mapping[Clique, In
 
 def numpy_tally(keys: Keys, counts: IntArray) -> None:
     """Add one to the cell of every key."""
-    if len(keys) >= DENSE * len(counts):
+    if len(keys) >= DENSE_ROWS_PER_CELL * len(counts):
         counts += np.bincount(keys, minlength=len(counts))
     else:
         np.add.at(counts, keys, 1)
@@ -169,9 +169,9 @@ def _holding(size: int) -> type[np.unsignedinteger[Any]]:
     return next(kind for kind in (np.uint8, np.uint16, np.uint32) if size <= 1 << 8 * kind().itemsize)
 
 
-def _alike(one: Clique, other: Clique) -> int:
+def _alike(path: Clique, other: Clique) -> int:
     """How many columns both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, other, strict=False)))
 
 
 # --- before the first block and after the last
@@ -187,7 +187,7 @@ def _begin(codec: Codec, cliques: Sequence[Clique]) -> tuple[dict[str, int], dic
     for clique in wanted:
         if cells(clique, sizes) > MAX_CELLS:
             raise ValueError(f"the table of {', '.join(clique)} would have {cells(clique, sizes):,} cells")
-    varying = [found for found in (_varying(clique, sizes) for clique in wanted) if found]
+    varying = [reduced for reduced in (_varying(clique, sizes) for clique in wanted) if reduced]
     paths = key_paths(join_cliques(varying, sizes))
     return sizes, {path: np.zeros(cells(path, sizes), dtype=np.int64) for path in paths}
 
@@ -199,8 +199,8 @@ def _finish(into: Mapping[Clique, IntArray], rows: int, codec: Codec, cliques: S
     tables: dict[Clique, IntArray] = {}
     for clique in (in_order(clique, sizes) for clique in cliques):
         varying = _varying(clique, sizes)
-        held = cover.smallest(varying) if varying else None
-        counts = np.array(rows, dtype=np.int64) if held is None else sum_out(joint[held], held, varying)
+        covering = cover.smallest(varying) if varying else None
+        counts = np.array(rows, dtype=np.int64) if covering is None else sum_out(joint[covering], covering, varying)
         tables[clique] = counts.reshape([sizes[name] for name in clique])
     return Marginals(sizes, tables, rows, fingerprint(codec))
 

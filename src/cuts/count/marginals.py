@@ -61,10 +61,10 @@ class Marginals:
         names = tuple(clique)
         if not names:
             return np.array(self.rows, dtype=np.int64)
-        held = self._cover.smallest(in_order(names, self.sizes))
-        if held is None:
+        covering = self._cover.smallest(in_order(names, self.sizes))
+        if covering is None:
             raise KeyError(f"the columns {', '.join(names)} were not counted together")
-        return sum_out(self.tables[held], held, names)
+        return sum_out(self.tables[covering], covering, names)
 
 
 def _checked(clique: Clique, counts: IntArray, marginals: Marginals) -> IntArray:
@@ -84,15 +84,15 @@ def _checked(clique: Clique, counts: IntArray, marginals: Marginals) -> IntArray
 
 
 def _combined(
-    one: Marginals, other: Marginals, combine: Callable[[IntArray, IntArray], IntArray], rows: int
+    marginals: Marginals, other: Marginals, combine: Callable[[IntArray, IntArray], IntArray], rows: int
 ) -> Marginals:
-    if one.codec != other.codec or dict(one.sizes) != dict(other.sizes):
-        raise ValueError(f"these counts are of different codecs: {one.codec[:12]} and {other.codec[:12]}")
-    differing = set(one.tables) ^ set(other.tables)
+    if marginals.codec != other.codec or dict(marginals.sizes) != dict(other.sizes):
+        raise ValueError(f"these counts are of different codecs: {marginals.codec[:12]} and {other.codec[:12]}")
+    differing = set(marginals.tables) ^ set(other.tables)
     if differing:
         raise ValueError(f"only one of these counts has {min(differing)}, and {len(differing) - 1} more differ")
-    tables = {clique: combine(counts, other.tables[clique]) for clique, counts in one.tables.items()}
+    tables = {clique: combine(counts, other.tables[clique]) for clique, counts in marginals.tables.items()}
     for clique, counts in tables.items():
         if counts.min() < 0:
             raise ValueError(f"the counts to take away are larger for {clique}: their rows are not among these")
-    return Marginals(one.sizes, tables, rows, one.codec)
+    return Marginals(marginals.sizes, tables, rows, marginals.codec)

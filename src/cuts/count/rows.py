@@ -178,27 +178,27 @@ class _Inference:
     ) -> None:
         self._infer = partial(infer_schema, name=name, label=label, protected=protected, drop=drop, ids=ids)
         self._drop, self._ids, self._max_rows, self._max_distinct = drop, ids, max_rows, max_distinct
-        self._held: list[Table] = []
+        self._pending: list[Table] = []
         self._rows = 0
         self._digests: list[ColumnDigest] | None = None
 
     def add(self, block: Table) -> None:
         """Take one more block into account."""
         self._rows += block.rows
-        self._held.append(block)
+        self._pending.append(block)
         if self._rows > self._max_rows:
             self._digests = self._digests or self._new_digests(block)
-            for digest, held in product(self._digests, self._held):
-                digest.add(held)
-            self._held = [Table(block.arrow.slice(0, 0))]
+            for digest, part in product(self._digests, self._pending):
+                digest.add(part)
+            self._pending = [Table(block.arrow.slice(0, 0))]
 
     def schema(self) -> Schema:
         """The schema of all rows; raises `CutsError` with every problem."""
         if self._digests is None:
-            return self._infer(Table.join(self._held))
+            return self._infer(Table.join(self._pending))
         problems: list[Diagnostic] = []
         # Without rows every column is empty: only the names are checked.
-        named = _attempt(lambda: self._infer(self._held[0]), problems)
+        named = _attempt(lambda: self._infer(self._pending[0]), problems)
         columns = [_attempt(digest.infer, problems) for digest in self._digests]
         if named is None or problems:
             raise CutsError(problems)

@@ -57,19 +57,19 @@ def fits_whole(sizes: Mapping[str, int]) -> bool:
 
 def measure_dependence(codes: Mapping[str, IntArray], sizes: Mapping[str, int]) -> dict[Clique, float]:
     """Mutual information of every pair of columns in nats, less its bias (r - 1)(c - 1) / 2n (Miller 1955)."""
-    found: dict[Clique, float] = {}
+    dependence: dict[Clique, float] = {}
     for a, b in combinations(sizes, 2):
         joint = np.bincount(codes[a] * sizes[b] + codes[b], minlength=sizes[a] * sizes[b])
         table = joint.reshape(sizes[a], sizes[b])
         free = (np.count_nonzero(table.sum(1)) - 1) * (np.count_nonzero(table.sum(0)) - 1)
-        found[a, b] = _information(table / len(codes[a])) - free / (2 * len(codes[a]))
-    return found
+        dependence[a, b] = _information(table / len(codes[a])) - free / (2 * len(codes[a]))
+    return dependence
 
 
 def _information(p: Floats) -> float:
     independent = p.sum(1, keepdims=True) * p.sum(0, keepdims=True)
-    some = p > 0
-    return float((p[some] * np.log(p[some] / independent[some])).sum())
+    is_positive = p > 0
+    return float((p[is_positive] * np.log(p[is_positive] / independent[is_positive])).sum())
 
 
 def _all_cells(sizes: Mapping[str, int], width: int) -> float:
@@ -95,14 +95,14 @@ def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | Non
     """Triples worth a look: all of few columns, else those of each column and the ones it depends on most."""
     if dependence is None or len(names) ** 3 / 6 <= MAX_TRIPLES:
         return combinations(names, 3)
-    place = {name: i for i, name in enumerate(names)}
+    position = {name: i for i, name in enumerate(names)}
     near: dict[str, list[str]] = {name: [] for name in names}
     for a, b in sorted(dependence, key=lambda pair: -dependence[pair]):
-        for one, other in ((a, b), (b, a)):
-            if len(near[one]) < 12:
-                near[one].append(other)
+        for column, other in ((a, b), (b, a)):
+            if len(near[column]) < 12:
+                near[column].append(other)
     return {
-        tuple(sorted((name, *pair), key=place.__getitem__)): None
+        tuple(sorted((name, *pair), key=position.__getitem__)): None
         for name in names
         for pair in combinations(near[name], 2)
     }
@@ -114,7 +114,7 @@ def _by_dependence(
     """Those with the label first, then those whose pairs depend on each other most."""
 
     def weight(clique: Clique) -> tuple[bool, float]:
-        known = dependence or {}
-        return label not in clique, -sum(known.get(pair, 0.0) for pair in combinations(clique, 2))
+        weights = dependence or {}
+        return label not in clique, -sum(weights.get(pair, 0.0) for pair in combinations(clique, 2))
 
     return sorted(cliques, key=weight)

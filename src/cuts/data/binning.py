@@ -35,7 +35,7 @@ from cuts.data.table import Floats, Table
 SPIKE_SHARE = 0.003  # share of rows above which a value has its own bin,
 SPIKE_ROWS = 10  # if these are also more than so many rows
 MAX_POINTS = 64  # distinct values a bin keeps one by one
-KNOTS = 33  # quantiles a bin keeps otherwise
+MAX_KNOTS = 33  # quantiles a bin keeps otherwise
 SHARED_BINS = 8  # bins the rarer categories share
 MAX_ROWS = 200_000  # rows that are used, evenly spread over the table
 
@@ -119,7 +119,7 @@ def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[F
     distinct, counts = np.unique(lattice, return_counts=True)
     if len(distinct) == 1 or (column.per_unit is not None and len(distinct) <= MAX_POINTS):
         return distinct, distinct, counts.astype(np.float64)
-    knots = np.quantile(lattice, np.linspace(0, 1, min(KNOTS, len(lattice))), method="inverted_cdf")
+    knots = np.quantile(lattice, np.linspace(0, 1, min(MAX_KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()
     if column.per_unit is not None:  # an interval ends before the next begins
         ends[:-1] = np.maximum(ends[:-1] - 1.0, starts[:-1])
@@ -212,10 +212,10 @@ def _drawable(
 
 def _derived(typed: Table, schema: Schema) -> tuple[Follows, ...]:
     """For each derived column, its value by value of the column it follows from."""
-    found: list[Follows] = []
+    derived: list[Follows] = []
     for name, source in schema.derived:
         pairs = typed.arrow.select([source, name]).group_by([source, name]).aggregate([])
         keys = pairs.column(source).cast("string").to_pylist()
         values = pairs.column(name).to_pylist()
-        found.append((name, source, {k: v for k, v in zip(keys, values, strict=True) if k is not None}))
-    return tuple(found)
+        derived.append((name, source, {k: v for k, v in zip(keys, values, strict=True) if k is not None}))
+    return tuple(derived)

@@ -101,9 +101,9 @@ def encode(table: Table, codec: Codec) -> Codes:
     codes: Codes = {}
     problems: list[Diagnostic] = []
     for bins in codec.columns:
-        found = column_problems(typed, bins.column)
-        problems += found
-        if not found:
+        column_diagnostics = column_problems(typed, bins.column)
+        problems += column_diagnostics
+        if not column_diagnostics:
             name = bins.column.name
             codes[name] = np.where(typed.missing(name), bins.size - 1, bin_of(typed, bins))
     if problems:
@@ -123,9 +123,9 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
     for bins in codec.columns:
         rng = np.random.Generator(np.random.Philox(next(streams)))
         arrays[bins.column.name] = _values(codes[bins.column.name], bins, rng)
-    known = {name: table for name, _, table in codec.derived}
+    values_by_key = {name: values for name, _, values in codec.derived}
     for name, determinant in codec.schema.derived:
-        arrays[name] = follow(arrays[determinant], known.get(name, {}), codec.schema.learned(name))
+        arrays[name] = follow(arrays[determinant], values_by_key.get(name, {}), codec.schema.learned(name))
     for column in codec.schema:
         if isinstance(column, Identifier):
             arrays[column.name] = make_identifiers(column, rows, seed, first)
@@ -136,21 +136,21 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
 
 def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Table:
     """The table with new identifiers, those after the `first` ones."""
-    made = table.arrow
-    for place, column in enumerate(codec.schema):
+    arrow = table.arrow
+    for index, column in enumerate(codec.schema):
         if isinstance(column, Identifier):
-            made = made.set_column(place, column.name, make_identifiers(column, table.rows, seed, first))
-    return Table(made)
+            arrow = arrow.set_column(index, column.name, make_identifiers(column, table.rows, seed, first))
+    return Table(arrow)
 
 
-def follow(determinant: pa.Array, known: dict[str, str | float | None], column: Modelled) -> pa.Array:
+def follow(determinant: pa.Array, values_by_key: dict[str, str | float | None], column: Modelled) -> pa.Array:
     """The derived value of each value of the determinant; it is missing where the table has none."""
     keys = determinant if pa.types.is_string(determinant.type) else as_numbers(determinant)
     assert keys is not None, determinant.type
-    places = pc.index_in(keys.cast(pa.string()), value_set=pa.array(list(known), pa.string()))
+    indices = pc.index_in(keys.cast(pa.string()), value_set=pa.array(list(values_by_key), pa.string()))
     if isinstance(column, Category):
-        return pa.array(list(known.values()), pa.string()).take(places)
-    values = pa.array(list(known.values()), pa.float64()).take(places)
+        return pa.array(list(values_by_key.values()), pa.string()).take(indices)
+    values = pa.array(list(values_by_key.values()), pa.float64()).take(indices)
     return as_arrow(values.fill_null(0.0).to_numpy(), column, ~np.asarray(values.is_valid()))
 
 
@@ -204,19 +204,19 @@ def bin_of(typed: Table, bins: ColumnBins) -> IntArray:
     name = bins.column.name
     if isinstance(bins, CategoryBins):
         owner = {category: i for i, group in enumerate(bins.groups) for category in group}
-        known = pa.array(bins.column.categories, pa.string())
-        places = pc.index_in(typed.column(name), value_set=known).combine_chunks().fill_null(0)
-        by_place = np.array([owner.get(category, 0) for category in bins.column.categories], dtype=np.int64)
-        found: IntArray = by_place[places.to_numpy(zero_copy_only=False)]
-        return found
+        categories = pa.array(bins.column.categories, pa.string())
+        indices = pc.index_in(typed.column(name), value_set=categories).combine_chunks().fill_null(0)
+        bin_by_index = np.array([owner.get(category, 0) for category in bins.column.categories], dtype=np.int64)
+        bin_numbers: IntArray = bin_by_index[indices.to_numpy(zero_copy_only=False)]
+        return bin_numbers
     return np.searchsorted(np.array(bins.edges), typed.numbers(name), side="right").astype(np.int64) - 1
 
 
 def _values(codes: IntArray, bins: ColumnBins, rng: np.random.Generator) -> pa.Array:
     last = bins.size - 1 if bins.column.missing else bins.size
     missing = codes == last
-    known = np.where(missing, 0, codes)
+    bin_numbers = np.where(missing, 0, codes)
     if isinstance(bins, CategoryBins):
-        places = pa.array(bins.contents.draw(known, rng), mask=missing)
-        return pa.array(bins.column.categories, pa.string()).take(places)
-    return as_arrow(bins.contents.draw(known, rng), bins.column, missing)
+        indices = pa.array(bins.contents.draw(bin_numbers, rng), mask=missing)
+        return pa.array(bins.column.categories, pa.string()).take(indices)
+    return as_arrow(bins.contents.draw(bin_numbers, rng), bins.column, missing)

@@ -165,7 +165,7 @@ def _category(fields: _CategoryData, column: Category, where: str) -> CategoryBi
     if len(fields.places) != len(owner) or max(fields.places) >= len(column.categories):
         raise _damaged(where, "`places` are not positions of categories, one per member")
     group_of = {category: i for i, group in enumerate(groups) for category in group}
-    if [group_of[column.categories[place]] for place in fields.places] != owner.tolist():
+    if [group_of[column.categories[index]] for index in fields.places] != owner.tolist():
         raise _damaged(where, "a member lies outside its bin")
     return CategoryBins(column, groups, Members(np.array(fields.places, dtype=np.int64), owner, until))
 

@@ -60,7 +60,7 @@ def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
         return ()
     whole = _codes(table, schema, columns)
     heads = [{name: codes[:rows] for name, codes in whole.items()} for rows in FIRST_ROWS]
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     taken: set[str] = set()
     for column in columns:
         for source in columns:
@@ -69,21 +69,21 @@ def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
             if all(_follows(head[column.name], head[source.name]) for head in (*heads, whole)):
                 mutual = _follows(whole[source.name], whole[column.name])
                 if not mutual or schema.names.index(source.name) < schema.names.index(column.name):
-                    found.append((column.name, source.name))
+                    pairs.append((column.name, source.name))
                     taken.add(column.name)
                     break
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _codes(table: Table, schema: Schema, columns: list[Modelled]) -> dict[str, IntArray]:
     """Each column as small numbers, equal exactly where the values are; missing is one more value."""
     typed = conform(table, schema)
-    found: dict[str, IntArray] = {}
+    codes_by_name: dict[str, IntArray] = {}
     for column in columns:
         values = typed.column(column.name).combine_chunks()
         codes = values.dictionary_encode("encode").indices
-        found[column.name] = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
-    return found
+        codes_by_name[column.name] = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return codes_by_name
 
 
 def _worth(source: IntArray, column: IntArray) -> bool:

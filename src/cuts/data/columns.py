@@ -18,7 +18,7 @@ Bins: TypeAlias = int | tuple[float, ...]
 
 DEFAULT_BINS = 32
 LARGEST_WHOLE = 2**53  # beyond, float64 skips whole numbers
-LARGEST = 1e300  # beyond, sums of columns overflow
+LARGEST_NUMBER = 1e300  # beyond, sums of columns overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,8 @@ def size(column: Modelled) -> float:
 
 
 def _check_numbers(low: float, high: float, bins: Bins) -> None:
-    if not (abs(low) <= LARGEST and abs(high) <= LARGEST):
-        raise ValueError(f"its range must lie between -{LARGEST:g} and {LARGEST:g}")
+    if not (abs(low) <= LARGEST_NUMBER and abs(high) <= LARGEST_NUMBER):
+        raise ValueError(f"its range must lie between -{LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}")
     if low > high:
         raise ValueError(f"its range begins at {low}, above its end {high}")
     if isinstance(bins, int):

@@ -69,24 +69,24 @@ def _sign(letters: tuple[str, ...]) -> str:
     """The pattern of one position of all values: the character they share, or the class they are in."""
     distinct = set(letters)
     if len(distinct) == 1:
-        (only,) = distinct
-        return "#" if only.isdigit() else f"\\{only}" if only in (*_SIGNS, "\\", "?") else only
+        (shared,) = distinct
+        return "#" if shared.isdigit() else f"\\{shared}" if shared in (*_SIGNS, "\\", "?") else shared
     return next((sign for sign, members in _SIGNS.items() if distinct <= set(members)), "?")
 
 
 def _parse(pattern: str) -> list[tuple[str, bool]]:
     """The characters of a pattern, and whether each stands for a class that is counted."""
-    found: list[tuple[str, bool]] = []
+    signs: list[tuple[str, bool]] = []
     escaped = False
     for letter in pattern:
         if escaped or letter not in (*_SIGNS, "\\"):
-            found.append((letter, False))
+            signs.append((letter, False))
             escaped = False
         elif letter == "\\":
             escaped = True
         else:
-            found.append((letter, True))
-    return found
+            signs.append((letter, True))
+    return signs
 
 
 def _count(signs: list[tuple[str, bool]], value: str) -> int:
@@ -122,8 +122,8 @@ def _uuids(rows: int, first: int, entropy: list[int]) -> pa.Array:
     halves = words.astype(">u8").view(np.uint8).reshape(rows, 16)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     letters = np.full((rows, 36), ord("-"), np.uint8)
-    places = [i for i in range(36) if i not in (8, 13, 18, 23)]
-    letters[:, places] = digits[np.stack([halves >> 4, halves & 15], axis=2).reshape(rows, 32)]
+    positions = [i for i in range(36) if i not in (8, 13, 18, 23)]
+    letters[:, positions] = digits[np.stack([halves >> 4, halves & 15], axis=2).reshape(rows, 32)]
     return pa.array(letters.view("S36").ravel()).cast(pa.string())
 
 
@@ -131,15 +131,15 @@ def _spell_all(signs: list[tuple[str, bool]], start: int, rows: int) -> pa.Array
     """The values of `rows` numbers from `start` on, or None if one needs more characters than the pattern has."""
     letters = np.empty((rows, len(signs)), np.uint32)
     carry = np.arange(rows)
-    for place in range(len(signs) - 1, -1, -1):
-        sign, counted = signs[place]
+    for position in range(len(signs) - 1, -1, -1):
+        sign, counted = signs[position]
         members = np.array([ord(letter) for letter in (_SIGNS[sign] if counted else sign)], np.uint32)
         if counted:
             start, digit = divmod(start, len(members))
             carry, chosen = np.divmod(carry + digit, len(members))
-            letters[:, place] = members[chosen]
+            letters[:, position] = members[chosen]
         else:
-            letters[:, place] = members
+            letters[:, position] = members
     return None if start or carry.any() else pa.array(letters.view(f"U{len(signs)}").ravel())
 
 
@@ -153,9 +153,9 @@ def _spell(signs: list[tuple[str, bool]], number: int) -> str:
             letters.append(sign)
             continue
         members = _SIGNS[sign]
-        number, place = divmod(number, len(members))
-        letters.append(members[place])
+        number, index = divmod(number, len(members))
+        letters.append(members[index])
         while i == first and number:
-            number, place = divmod(number, len(members))
-            letters.append(members[place])
+            number, index = divmod(number, len(members))
+            letters.append(members[index])
     return "".join(reversed(letters))

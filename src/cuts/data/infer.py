@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.columns import LARGEST, LARGEST_WHOLE, MomentKind
+from cuts.data.columns import LARGEST_NUMBER, LARGEST_WHOLE, MomentKind
 from cuts.data.exchange.tables import from_frame
 from cuts.data.identifiers import recognise
 from cuts.data.physical import as_numbers
@@ -19,8 +19,8 @@ from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
 MAX_DECIMALS = 6  # beyond, a real column is of any precision
-ENOUGH_ROWS = 20  # fewer unique values may be chance
-TEXT_WORDS = 4  # mean number of words from which values that hardly repeat are free text
+MIN_UNIQUE_ROWS = 20  # fewer unique values may be chance
+MIN_TEXT_WORDS = 4  # mean number of words from which values that hardly repeat are free text
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
 
 
@@ -67,8 +67,8 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
     kind = values.type
     if pa.types.is_dictionary(kind):
         if kind.ordered:
-            known = [str(v) for v in values.dictionary.to_pylist()]
-            return Category(name, tuple(known), ordered=True, missing=missing)
+            categories = [str(v) for v in values.dictionary.to_pylist()]
+            return Category(name, tuple(categories), ordered=True, missing=missing)
         values = values.dictionary_decode()
         kind = values.type
     if pa.types.is_boolean(kind):
@@ -87,34 +87,34 @@ def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Colu
         values = values.cast(pa.string())
     distinct = sorted(str(v) for v in pc.unique(values).to_pylist() if v is not None)
     count = len(values) - values.null_count
-    unique = len(distinct) == count and count >= ENOUGH_ROWS
+    unique = len(distinct) == count and count >= MIN_UNIQUE_ROWS
     if declared_id or unique:
-        look = recognise(distinct)
-        if look is not None:
-            return Identifier(name, *look, missing=missing)
+        pattern = recognise(distinct)
+        if pattern is not None:
+            return Identifier(name, *pattern, missing=missing)
         if declared_id:
             return Identifier(name, f"{name}-######", 1, missing)
     words = sum(text.count(" ") + 1 for text in distinct[:1000]) / len(distinct[:1000])
-    if unique or (len(distinct) > count / 2 and count >= ENOUGH_ROWS and words >= TEXT_WORDS):
+    if unique or (len(distinct) > count / 2 and count >= MIN_UNIQUE_ROWS and words >= MIN_TEXT_WORDS):
         return free_text(name, len(distinct))
     return Category(name, tuple(distinct), missing=missing)
 
 
 def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
-    found = as_numbers(values)
-    assert found is not None
-    known = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
-    if np.isinf(known).any():
+    converted = as_numbers(values)
+    assert converted is not None
+    numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    if np.isinf(numbers).any():
         return unsupported_column(name, "contains infinite values")
-    if np.abs(known).max() > LARGEST:
-        return unsupported_column(name, f"contains numbers beyond {LARGEST:g}")
-    low, high = float(known.min()), float(known.max())
-    decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(known)
+    if np.abs(numbers).max() > LARGEST_NUMBER:
+        return unsupported_column(name, f"contains numbers beyond {LARGEST_NUMBER:g}")
+    low, high = float(numbers.min()), float(numbers.max())
+    decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(numbers)
     if decimals != 0:
         return Real(name, low, high, missing=missing, decimals=decimals)
-    distinct = len(np.unique(known))
-    unique = distinct == len(known) >= ENOUGH_ROWS
-    dense = high - low + 1 <= 2 * len(known)
+    distinct = len(np.unique(numbers))
+    unique = distinct == len(numbers) >= MIN_UNIQUE_ROWS
+    dense = high - low + 1 <= 2 * len(numbers)
     if declared_id or (unique and (dense or _ID_NAME.search(name) is not None)):
         return Identifier(name, None, int(high) + 1, missing)
     if max(abs(low), abs(high)) > LARGEST_WHOLE:
@@ -143,12 +143,12 @@ def _temporal(name: str, values: pa.Array, missing: bool) -> Column | Diagnostic
         kind = "timestamp"
     else:
         return unsupported_column(name, f"is of type {values.type}")
-    found = as_numbers(values)
-    assert found is not None
-    known = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
-    needed = next((d for d in (0, 3) if (np.round(known, d) == known).all()), 6)
+    converted = as_numbers(values)
+    assert converted is not None
+    numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    needed = next((d for d in (0, 3) if (np.round(numbers, d) == numbers).all()), 6)
     zone = values.type.tz if kind == "timestamp" else None
-    return Temporal(name, kind, float(known.min()), float(known.max()), missing=missing, decimals=needed, zone=zone)
+    return Temporal(name, kind, float(numbers.min()), float(numbers.max()), missing=missing, decimals=needed, zone=zone)
 
 
 # --- what is wrong

@@ -37,14 +37,14 @@ def refine(
     splits: dict[str, Split] = {}
     for bins in codec.columns:
         name = bins.column.name
-        made: tuple[ColumnBins, Split] | None
+        finer: tuple[ColumnBins, Split] | None
         if isinstance(bins, NumericBins):
-            made = _finer_numbers(bins, cuts.get(name, ()))
+            finer = _finer_numbers(bins, cuts.get(name, ()))
         else:
-            made = _finer_categories(bins, sets.get(name, ()))
-        columns.append(bins if made is None else made[0])
-        if made is not None:
-            splits[name] = made[1]
+            finer = _finer_categories(bins, sets.get(name, ()))
+        columns.append(bins if finer is None else finer[0])
+        if finer is not None:
+            splits[name] = finer[1]
     return replace(codec, columns=tuple(columns)), splits
 
 
@@ -58,11 +58,11 @@ def _finer_numbers(bins: NumericBins, cuts: Iterable[float]) -> tuple[NumericBin
     owner = np.searchsorted(np.array(bins.edges), np.array(edges), side="right").astype(np.int64) - 1
     limits = [even_piece(bins.column, low, high) for low, high in bin_limits(bins.column, edges)]
     pieces, totals = [], []
-    for place, (low, high, _) in enumerate(limits):
-        after = limits[place + 1][0] if place + 1 < len(limits) else np.array([np.inf])
-        found = _cut(bins, int(owner[place]), low, high, after)
-        totals.append(found[2].sum())
-        pieces.append(found if totals[-1] > 0 else limits[place])
+    for index, (low, high, _) in enumerate(limits):
+        after = limits[index + 1][0] if index + 1 < len(limits) else np.array([np.inf])
+        piece = _cut(bins, int(owner[index]), low, high, after)
+        totals.append(piece[2].sum())
+        pieces.append(piece if totals[-1] > 0 else limits[index])
     finer = NumericBins(bins.column, edges, join_pieces(pieces, bins.column.per_unit))
     return finer, _split(owner, np.array(totals), missing=bins.column.missing)
 
@@ -77,8 +77,8 @@ def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Flo
         part = np.where(high > low, length / np.where(high > low, high - low, 1.0), (first <= low) & (low < after))
     else:  # lattice points
         part = (np.minimum(high, after - 1.0) - start + 1.0) / (high - low + 1.0)
-    held = weight * part > 0
-    return start[held], np.minimum(high, last)[held], (weight * part)[held]
+    is_kept = weight * part > 0
+    return start[is_kept], np.minimum(high, last)[is_kept], (weight * part)[is_kept]
 
 
 # --- categories
@@ -87,19 +87,19 @@ def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Flo
 def _finer_categories(bins: CategoryBins, sets: Sequence[frozenset[str]]) -> tuple[CategoryBins, Split] | None:
     groups: list[tuple[str, ...]] = []
     owner: list[int] = []
-    for place, group in enumerate(bins.groups):
+    for index, group in enumerate(bins.groups):
         alike: dict[tuple[bool, ...], list[str]] = {}
         for category in group:
-            alike.setdefault(tuple(category in each for each in sets), []).append(category)
+            alike.setdefault(tuple(category in separated for separated in sets), []).append(category)
         groups += [tuple(members) for members in alike.values()]
-        owner += [place] * len(alike)
+        owner += [index] * len(alike)
     if len(groups) == len(bins.groups):
         return None
     weights = dict.fromkeys(range(len(bins.column.categories)), 0.0)
     weights.update(zip(bins.contents.places.tolist(), bins.contents.weights().tolist(), strict=True))
     position = {category: i for i, category in enumerate(bins.column.categories)}
     members = [np.array([position[category] for category in group]) for group in groups]
-    shares = [np.array([weights[place] for place in places.tolist()]) for places in members]
+    shares = [np.array([weights[index] for index in indices.tolist()]) for indices in members]
     totals = np.array([share.sum() for share in shares])
     inside = [(p, s if s.any() else np.ones(len(s))) for p, s in zip(members, shares, strict=True)]
     finer = CategoryBins(bins.column, tuple(groups), join_members(inside))

@@ -29,15 +29,15 @@ from cuts.data.temporal import parse_moment
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 
-_TOP = ("name", "label", "protected", "drop", "max_categories", "min_count", "provenance", "columns")
-_MOMENTS = ("date", "time", "timestamp", "duration")
-_KINDS = ("category", "integer", "real", *_MOMENTS, "id", "empty")
-_NUMERIC = ("kind", "range", "bins", "binning", "missing", "derived_from")
+_TOP_KEYS = ("name", "label", "protected", "drop", "max_categories", "min_count", "provenance", "columns")
+_MOMENT_KINDS = ("date", "time", "timestamp", "duration")
+_KINDS = ("category", "integer", "real", *_MOMENT_KINDS, "id", "empty")
+_NUMERIC_KEYS = ("kind", "range", "bins", "binning", "missing", "derived_from")
 _KEYS = {
     "category": ("kind", "categories", "ordered", "missing", "derived_from"),
-    "integer": _NUMERIC,
-    "real": (*_NUMERIC, "decimals"),
-    **dict.fromkeys(_MOMENTS, (*_NUMERIC, "decimals", "zone")),
+    "integer": _NUMERIC_KEYS,
+    "real": (*_NUMERIC_KEYS, "decimals"),
+    **dict.fromkeys(_MOMENT_KINDS, (*_NUMERIC_KEYS, "decimals", "zone")),
     "id": ("kind", "pattern", "start", "missing"),
     "empty": ("kind",),
 }
@@ -79,9 +79,9 @@ def schema_from(data: object, title: str) -> Schema:
     if not isinstance(data, Mapping):
         raise CutsError([bad_schema(title, "a schema must be a table of keys", "name = ..., [columns.age] ...")])
     problems = [
-        bad_schema(title, f"there is no key `{key}` in a schema", _renamed(key) or did_you_mean(str(key), _TOP))
+        bad_schema(title, f"there is no key `{key}` in a schema", _renamed(key) or did_you_mean(str(key), _TOP_KEYS))
         for key in data
-        if key not in _TOP
+        if key not in _TOP_KEYS
     ]
     tables = data.get("columns")
     if not isinstance(tables, Mapping) or not tables:
@@ -226,18 +226,18 @@ def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> 
             return Temporal(name, kind, low, high, bins, missing, binning, decimals or 0, zone)  # type: ignore[arg-type]
 
 
-def _limits(kind: str, given: object) -> tuple[float, float]:
+def _limits(kind: str, limits: object) -> tuple[float, float]:
     example = {"date": '["2020-01-31", "2026-12-31"]'}.get(kind, "[17, 90]")
-    if not isinstance(given, list) or len(given) != 2:
+    if not isinstance(limits, list) or len(limits) != 2:
         raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
-    if kind in _MOMENTS:
-        parsed = [parse_moment(kind, x if isinstance(x, str) else getattr(x, "isoformat", str)()) for x in given]  # type: ignore[arg-type]
+    if kind in _MOMENT_KINDS:
+        parsed = [parse_moment(kind, x if isinstance(x, str) else getattr(x, "isoformat", str)()) for x in limits]  # type: ignore[arg-type]
         if any(moment is None for moment in parsed):
             raise ValueError(f"its range must be of {kind}s")
         return float(parsed[0] or 0.0), float(parsed[1] or 0.0)
-    if not all(_is_number(limit) for limit in given):
+    if not all(_is_number(number) for number in limits):
         raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
-    return given[0], given[1]
+    return limits[0], limits[1]
 
 
 def _bins(fields: Mapping[str, Any]) -> tuple[int | tuple[float, ...], Binning]:

@@ -15,7 +15,7 @@ from cuts.data.codec import CategoryBins, ColumnBins, NumericBins
 from cuts.data.table import Floats, IntArray
 
 MAX_VALUES = 512  # of a column whose values are slots one by one
-POINTS = 8  # per interval, where a statistic depends on the order of values
+POINTS_PER_INTERVAL = 8  # per interval, where a statistic depends on the order of values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,8 +58,8 @@ def value_slots(bins: ColumnBins) -> Slots:
 def _with_missing(bins: ColumnBins, owner: IntArray, share: Floats, value: Floats) -> Slots:
     if bins.column.missing:
         owner, share, value = np.append(owner, bins.size - 1), np.append(share, 1.0), np.append(value, np.nan)
-    held = share > 0
-    return Slots(owner[held], share[held], value[held])
+    is_kept = share > 0
+    return Slots(owner[is_kept], share[is_kept], value[is_kept])
 
 
 def _values(bins: NumericBins) -> tuple[IntArray, Floats, Floats] | None:
@@ -82,19 +82,19 @@ def _values(bins: NumericBins) -> tuple[IntArray, Floats, Floats] | None:
 
 def _merged(owner: IntArray, share: Floats, value: Floats) -> tuple[IntArray, Floats, Floats]:
     """Equal values of a bin as one."""
-    keys, place = np.unique(np.stack([owner.astype(np.float64), value]), axis=1, return_inverse=True)
-    total = np.bincount(place.ravel(), share).astype(np.float64)
+    keys, index = np.unique(np.stack([owner.astype(np.float64), value]), axis=1, return_inverse=True)
+    total = np.bincount(index.ravel(), share).astype(np.float64)
     return keys[0].astype(np.int64), total, keys[1]
 
 
 def _points(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
     """A few evenly spaced points of every interval."""
     unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
-    counts = np.where(contents.low == contents.high, 1, POINTS)
+    counts = np.where(contents.low == contents.high, 1, POINTS_PER_INTERVAL)
     piece = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = contents.low[piece] + (step + 0.5) / counts[piece] * (contents.high - contents.low)[piece]
-    return contents.owner[piece], (contents.weights() / counts)[piece], at / unit
+    point = contents.low[piece] + (step + 0.5) / counts[piece] * (contents.high - contents.low)[piece]
+    return contents.owner[piece], (contents.weights() / counts)[piece], point / unit
 
 
 def _moments(contents: Pieces) -> tuple[IntArray, Floats, Floats]:

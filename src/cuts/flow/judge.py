@@ -42,11 +42,11 @@ def verify(
     if real is not None:
         check_shows_real(program)
     filled = fill(program, values or {})
-    spec, found = bind_all(filled, schema)
+    spec, diagnostics = bind_all(filled, schema)
     if spec is None:
-        raise CutsError(found, program.source)
-    beside = None if real is None else from_frame(real)
-    return verify_spec(spec, from_frame(table), real=beside, model=model, panel=panel)
+        raise CutsError(diagnostics, program.source)
+    real_table = None if real is None else from_frame(real)
+    return verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel)
 
 
 def evaluate(

@@ -21,7 +21,7 @@ from cuts.data.exchange.recast import dictionaries_of, joined, recoded
 from cuts.data.exchange.streams import ROWS, Write, damaged, reading_anywhere
 
 ArrowKind = Literal["parquet", "feather"]
-GROUP = 32 << 20  # bytes in memory from which rows are written as a row group
+ROW_GROUP_BYTES = 32 << 20  # bytes in memory from which rows are written as a row group
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,35 +58,35 @@ def reading_arrow(path: Path, kind: ArrowKind) -> Iterator[ArrowFile]:
 @contextmanager
 def writing_parquet(stream: Any, schema: pa.Schema) -> Iterator[Write]:
     """What writes rows as Parquet; small tables are gathered to row groups that are worth reading."""
-    held: list[pa.Table] = []
+    pending: list[pa.Table] = []
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
 
         def flush() -> None:
-            writer.write_table(pa.concat_tables(held))
-            held.clear()
+            writer.write_table(pa.concat_tables(pending))
+            pending.clear()
 
         def write(table: pa.Table) -> None:
-            held.append(table)
-            if sum(each.nbytes for each in held) >= GROUP:
+            pending.append(table)
+            if sum(part.nbytes for part in pending) >= ROW_GROUP_BYTES:
                 flush()
 
         yield write
-        if held:
+        if pending:
             flush()
 
 
 @contextmanager
 def writing_feather(stream: Any, schema: pa.Schema) -> Iterator[Write]:
     """What writes rows as Feather version 2, which is Arrow's file format."""
-    known: dict[str, pa.Array] = {}
+    dictionaries: dict[str, pa.Array] = {}
     options = ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
     with ipc.new_file(stream, schema, options=options) as writer:
 
         def write(table: pa.Table) -> None:
             # Such a file can make a dictionary longer, but not replace it.
-            for name, found in dictionaries_of(table).items():
-                known[name] = joined(known[name], found) if name in known else found
-            writer.write_table(recoded(table, known), max_chunksize=ROWS)
+            for name, dictionary in dictionaries_of(table).items():
+                dictionaries[name] = joined(dictionaries[name], dictionary) if name in dictionaries else dictionary
+            writer.write_table(recoded(table, dictionaries), max_chunksize=ROWS)
 
         yield write
 

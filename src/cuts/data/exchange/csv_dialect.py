@@ -148,10 +148,10 @@ def _is_open_quote(error: csv.Error) -> bool:
 
 
 def _detect_newline(text: str) -> str:
-    at = text.find("\n")
-    if at < 0:
+    end = text.find("\n")
+    if end < 0:
         return "\r" if "\r" in text else "\n"
-    return "\r\n" if text[:at].endswith("\r") else "\n"
+    return "\r\n" if text[:end].endswith("\r") else "\n"
 
 
 def _detect_delimiter(head: Head, dialect: Dialect) -> str:

@@ -29,7 +29,7 @@ from cuts.data.exchange.streams import ROWS, Write, reason
 from cuts.data.exchange.text_format import TextFormat, describe, parse, show
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
-_BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
+_BLOCK_BYTES = 1 << 20  # bytes Arrow reads at a time; no row may be longer
 
 
 def scan(path: Path, options: CsvOptions) -> tuple[Dialect, dict[str, TextFormat]]:
@@ -99,7 +99,7 @@ def writing(stream: Any, dialect: Dialect, formats: Mapping[str, TextFormat]) ->
 
 def _text_blocks(path: Path, text: TextStream, dialect: Dialect, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The cells as texts, null where an unquoted cell is empty."""
-    options = csv.ReadOptions(block_size=_BLOCK, skip_rows=text.head.blank_lines(dialect))
+    options = csv.ReadOptions(block_size=_BLOCK_BYTES, skip_rows=text.head.blank_lines(dialect))
     try:
         for block in csv.open_csv(text, options, _parse_options(dialect, len(names)), _convert_options(names)):
             yield from (block.slice(start, ROWS) for start in range(0, block.num_rows, ROWS))

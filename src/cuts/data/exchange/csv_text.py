@@ -18,7 +18,7 @@ from cuts.data.exchange.csv_dialect import CsvOptions, Head
 from cuts.data.exchange.readable import undecodable, unreadable
 from cuts.data.exchange.streams import reading
 
-_CHUNK = 1 << 20  # bytes
+_CHUNK_BYTES = 1 << 20  # bytes
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -38,12 +38,12 @@ class TextStream:
 
     def __init__(self, path: Path, stream: Any, options: CsvOptions) -> None:
         self._path, self._stream, self._quote = path, stream, options.quote or '"'
-        self._start = _read_up_to(stream, _CHUNK)
+        self._start = _read_up_to(stream, _CHUNK_BYTES)
         self._encodings = list(_candidates(self._start, options.encoding))
         self._decoder = codecs.getincrementaldecoder(self._encodings[0])()
         self._line, self._is_ascii = 1, True
         self._pending, self.closed = b"", False
-        self._ended = len(self._start) < _CHUNK
+        self._ended = len(self._start) < _CHUNK_BYTES
         self.quotes = 0
         self._add(self._start)
 
@@ -55,14 +55,14 @@ class TextStream:
     @property
     def head(self) -> Head:
         """The first megabyte of the file, in the encoding known by now."""
-        is_whole = len(self._start) < _CHUNK
+        is_whole = len(self._start) < _CHUNK_BYTES
         decoder = codecs.getincrementaldecoder(self.encoding)()
         return Head(decoder.decode(self._start, final=is_whole), is_whole)
 
     def read(self, size: int) -> bytes:
         """The next `size` bytes as UTF-8, fewer only at the end."""
         while len(self._pending) < size and not self._ended and not self.closed:
-            chunk = self._stream.read(_CHUNK)
+            chunk = self._stream.read(_CHUNK_BYTES)
             self._ended = not chunk
             self._add(chunk)
         part, self._pending = self._pending[:size], self._pending[size:]

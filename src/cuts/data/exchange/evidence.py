@@ -17,7 +17,7 @@ from cuts.data.exchange import text_numbers, text_temporal
 from cuts.data.exchange.text_format import TRUTHS, Kind, TextFormat, parse
 
 EVERY_KIND: tuple[Kind, ...] = ("truth", "moment", "span", "whole", "real")
-_UNSEEN = 99  # decimals, before any was counted
+_UNSEEN_DECIMALS = 99  # decimals, before any was counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,11 @@ def misfit(texts: pa.Array, format: TextFormat) -> int | None:
 def _possible(evidence: Evidence, text: str) -> tuple[TextFormat, ...]:
     """The formats one text has."""
     formats = [TextFormat("truth", word) for word in TRUTHS]
-    formats += [TextFormat("moment", format, _UNSEEN) for format in text_temporal.formats_of(text, evidence.name)]
-    formats += [TextFormat("span", "", _UNSEEN), TextFormat("whole")]
-    formats += [TextFormat("real", point, _UNSEEN) for point in evidence.points]
+    formats += [
+        TextFormat("moment", format, _UNSEEN_DECIMALS) for format in text_temporal.formats_of(text, evidence.name)
+    ]
+    formats += [TextFormat("span", "", _UNSEEN_DECIMALS), TextFormat("whole")]
+    formats += [TextFormat("real", point, _UNSEEN_DECIMALS) for point in evidence.points]
     texts = pa.array([text])
     return tuple(format for format in formats if format.kind in evidence.kinds and _widened(format, texts) is not None)
 

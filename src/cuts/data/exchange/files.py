@@ -161,10 +161,10 @@ def _schema_of(formats: Mapping[str, TextFormat]) -> pa.Schema:
 
 def _arranged(arrow: pa.Table, form: FileForm) -> pa.Table:
     """The columns in the form's order and types; columns the form lacks come last, unchanged."""
-    known = [name for name in form.schema.names if name in arrow.column_names]
-    others = [name for name in arrow.column_names if name not in known]
-    fields = [*(form.schema.field(name) for name in known), *(arrow.schema.field(name) for name in others)]
-    metadata = form.schema.metadata if known == form.schema.names and not others else None
+    shared = [name for name in form.schema.names if name in arrow.column_names]
+    others = [name for name in arrow.column_names if name not in shared]
+    fields = [*(form.schema.field(name) for name in shared), *(arrow.schema.field(name) for name in others)]
+    metadata = form.schema.metadata if shared == form.schema.names and not others else None
     return recast(arrow, pa.schema(fields, metadata), form.dictionaries)
 
 

@@ -141,8 +141,8 @@ def _from_pandas(frame: Any) -> tuple[Table, FrameForm]:
 def _to_pandas(table: Table, form: FrameForm) -> Any:
     pandas = import_module("pandas")
     columns = {
-        place: to_pandas_column(_typed(table, column, pandas_dtype), pandas_dtype)
-        for place, (column, pandas_dtype) in enumerate(zip(form.schema, form.pandas_dtypes, strict=True))
+        position: to_pandas_column(_typed(table, column, pandas_dtype), pandas_dtype)
+        for position, (column, pandas_dtype) in enumerate(zip(form.schema, form.pandas_dtypes, strict=True))
     }
     frame = pandas.DataFrame(columns, index=pandas.RangeIndex(table.rows, name=form.index_name))
     frame.columns = form.header

@@ -25,14 +25,14 @@ from cuts.data.exchange.streams import ROWS, Write, reading
 from cuts.data.exchange.text_format import TextFormat, describe, format_of, parse, show, type_of
 from cuts.text.diagnostic import CutsError
 
-_CHUNK = 4 << 20  # bytes
+_CHUNK_BYTES = 4 << 20  # bytes
 _TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "numbers", pa.string(): "text"}
 
 
 def find_formats(path: Path) -> dict[str, TextFormat]:
     """The format of every column in order of appearance, from all rows in flat memory."""
     kinds: dict[str, pa.DataType] = {}
-    found: dict[str, Evidence] = {}
+    evidence: dict[str, Evidence] = {}
     rows = 0
     for lines in _chunks(path):
         table = _inferred(lines)
@@ -41,10 +41,10 @@ def find_formats(path: Path) -> dict[str, TextFormat]:
             values = table.column(name).combine_chunks()
             kinds[name] = _joined(kinds.get(name, pa.null()), values, name, lines)
             if pa.types.is_string(values.type):
-                found[name] = narrow(found.get(name) or Evidence(name, ("moment", "span")), values)
+                evidence[name] = narrow(evidence.get(name) or Evidence(name, ("moment", "span")), values)
     check_rows(rows, str(path))
     check_names(list(kinds), str(path))
-    return {name: settle(found[name]) if name in found else _plain(kind) for name, kind in kinds.items()}
+    return {name: settle(evidence[name]) if name in evidence else _plain(kind) for name, kind in kinds.items()}
 
 
 def read_blocks(path: Path, formats: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
@@ -66,8 +66,8 @@ def writing(stream: Any, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
     def write(table: pa.Table) -> None:
         for block in table.to_batches(max_chunksize=ROWS):
             members = [_members(block.column(name), name, format) for name, format in formats.items()]
-            objects = pc.binary_join_element_wise(*members, ",").to_pylist()
-            stream.write("".join(f"{{{each}}}\n" for each in objects).encode())
+            lines = pc.binary_join_element_wise(*members, ",").to_pylist()
+            stream.write("".join(f"{{{line}}}\n" for line in lines).encode())
 
     yield write
 
@@ -93,7 +93,7 @@ class _Lines:
 def _chunks(path: Path) -> Iterator[_Lines]:
     rest, before = b"", 0
     with reading(path) as stream:
-        while chunk := stream.read(_CHUNK):
+        while chunk := stream.read(_CHUNK_BYTES):
             whole, end, rest = (rest + chunk).rpartition(b"\n")
             if end:
                 yield _checked(_Lines(path, whole + end, before))

@@ -92,7 +92,7 @@ def _check_objects(series: Any, name: str) -> Any:
 
 
 def _family(kind: type) -> int | None:
-    return next((place for place, family in enumerate(_FAMILIES) if issubclass(kind, family)), None)
+    return next((position for position, family in enumerate(_FAMILIES) if issubclass(kind, family)), None)
 
 
 def _named(kinds: set[type]) -> str:

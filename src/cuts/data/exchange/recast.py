@@ -36,19 +36,19 @@ def joined(dictionary: pa.Array, other: pa.Array) -> pa.Array:
     """The categories of both dictionaries; those of the first keep their places."""
     if other.equals(dictionary):
         return dictionary
-    known, more = (plain_values(pa.chunked_array([each])).combine_chunks() for each in (dictionary, other))
-    fresh = more.filter(pc.invert(pc.is_in(more, value_set=known)))
-    return pa.concat_arrays([known, fresh]).cast(dictionary.type)
+    categories, others = (plain_values(pa.chunked_array([values])).combine_chunks() for values in (dictionary, other))
+    added = others.filter(pc.invert(pc.is_in(others, value_set=categories)))
+    return pa.concat_arrays([categories, added]).cast(dictionary.type)
 
 
 def recoded(table: pa.Table, dictionaries: Mapping[str, pa.Array]) -> pa.Table:
     """The table with its dictionary columns coded by these dictionaries, which have all their values."""
-    for place, field in enumerate(table.schema):
+    for index, field in enumerate(table.schema):
         dictionary = dictionaries.get(field.name)
-        chunks = table.column(place).chunks
+        chunks = table.column(index).chunks
         if dictionary is not None and not all(chunk.dictionary.equals(dictionary) for chunk in chunks):
-            coded = _coded(plain_values(table.column(place)), field.type, dictionary)
-            table = table.set_column(place, field, coded)
+            coded = _coded(plain_values(table.column(index)), field.type, dictionary)
+            table = table.set_column(index, field, coded)
     return table
 
 
@@ -87,12 +87,12 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _coded(values: pa.ChunkedArray, kind: pa.DictionaryType, dictionary: pa.Array | None) -> pa.ChunkedArray:
-    wanted = pa.string() if pa.types.is_string_view(kind.value_type) else kind.value_type
-    typed = recast_column(values, wanted)
-    known = pc.unique(typed.drop_null()) if dictionary is None else dictionary.cast(wanted)
-    codes = pc.index_in(typed, value_set=known).combine_chunks().cast(kind.index_type)
+    value_type = pa.string() if pa.types.is_string_view(kind.value_type) else kind.value_type
+    typed = recast_column(values, value_type)
+    categories = pc.unique(typed.drop_null()) if dictionary is None else dictionary.cast(value_type)
+    codes = pc.index_in(typed, value_set=categories).combine_chunks().cast(kind.index_type)
     assert codes.null_count <= typed.null_count, "a value outside the categories"
-    coded = pa.DictionaryArray.from_arrays(codes, known.cast(kind.value_type), ordered=kind.ordered)
+    coded = pa.DictionaryArray.from_arrays(codes, categories.cast(kind.value_type), ordered=kind.ordered)
     return pa.chunked_array([coded])
 
 

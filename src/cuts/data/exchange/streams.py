@@ -21,7 +21,7 @@ Compression = Literal["gz", "zst"]
 Write: TypeAlias = Callable[[pa.Table], None]  # writes further rows to an open file
 
 ROWS = 65_536  # maximum per block
-ENDINGS = "tables are .csv, .tsv, .parquet, .feather, .arrow or .jsonl files, also with .gz or .zst at the end"
+EXTENSIONS_HELP = "tables are .csv, .tsv, .parquet, .feather, .arrow or .jsonl files, also with .gz or .zst at the end"
 _KINDS: dict[str, Kind] = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -43,9 +43,9 @@ def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
     (('csv', 'gz'), None)
     """
     name = path.name.lower()
-    compression = next((found for ending, found in _COMPRESSIONS.items() if name.endswith(ending)), None)
+    compression = next((method for ending, method in _COMPRESSIONS.items() if name.endswith(ending)), None)
     stem = name if compression is None else name.rpartition(".")[0]
-    kind = next((found for ending, found in _KINDS.items() if stem.endswith(ending)), None)
+    kind = next((format for ending, format in _KINDS.items() if stem.endswith(ending)), None)
     return None if kind is None else (kind, compression)
 
 
@@ -55,12 +55,12 @@ def check_present(path: Path) -> tuple[Kind, Compression | None]:
         raise unreadable(f"{path} is a directory", "name the table file in it")
     if not path.exists():
         raise unreadable(f"{path} does not exist", "give the path of a table")
-    found = kind_of(path)
-    if found is None:
-        raise unreadable(f"{path} has an unknown file extension", ENDINGS)
+    file_kind = kind_of(path)
+    if file_kind is None:
+        raise unreadable(f"{path} has an unknown file extension", EXTENSIONS_HELP)
     if path.stat().st_size == 0:
         raise unreadable(f"{path} is empty", "give a table with a header and rows")
-    return found
+    return file_kind
 
 
 @contextmanager
@@ -91,9 +91,9 @@ def damaged(path: Path, error: Exception) -> CutsError:
     if isinstance(error, OSError) and error.errno:
         reason = os.strerror(error.errno)
         return unreadable(f"{path} cannot be read: {reason}", "check your permission to read it, and the disk")
-    found = kind_of(path)
+    kind, compression = kind_of(path) or (None, None)
     names = {"gz": "gzip", "zst": "Zstandard"}
-    what = "table" if found is None else names.get(found[1] or "", found[0].capitalize())
+    what = "table" if kind is None else names.get(compression or "", kind.capitalize())
     return unreadable(f"{path} is not a {what} file, or it is damaged", "create or copy the file again")
 
 
@@ -107,10 +107,10 @@ def whole_or_nothing(path: Path) -> Iterator[Any]:
 
 def check_writable(path: Path) -> tuple[Kind, Compression | None]:
     """The kind and compression a file of that name gets; a `CutsError` for an unknown ending."""
-    found = kind_of(path)
-    if found is None:
-        raise usage_error("unwritable-file", f"{path} has an unknown file extension", ENDINGS)
-    return found
+    file_kind = kind_of(path)
+    if file_kind is None:
+        raise usage_error("unwritable-file", f"{path} has an unknown file extension", EXTENSIONS_HELP)
+    return file_kind
 
 
 def reason(error: Exception) -> str:

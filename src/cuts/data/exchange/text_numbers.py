@@ -17,8 +17,8 @@ ANY_PRECISION = 17  # stands for numbers of any precision
 MAX_EXACT_DIGITS = 18  # of a whole number that is read as a real one
 WHOLE = " *(?:0|-?[1-9][0-9]{0,18}) *"
 SPAN = r"(-?[0-9]{1,9}) days \+?([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_DAY = 86_400
+_UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_SECONDS_PER_DAY = 86_400
 
 
 def real(point: str) -> str:
@@ -50,9 +50,9 @@ def count_decimals(texts: pa.Array, point: str) -> tuple[int, int]:
         shown, max_decimals = shown.filter(pc.invert(pc.match_substring_regex(shown, "[eE]"))), ANY_PRECISION
     if _any(shown, "n") or _any(shown, "N"):  # NaN and infinity
         shown = shown.filter(pc.match_substring_regex(shown, "[0-9]"))
-    at = pc.find_substring(shown, point)
-    behind = pc.subtract(pc.subtract(pc.utf8_length(shown), at), 1)
-    counts = pc.min_max(pc.if_else(pc.less(at, 0), 0, behind)).as_py()
+    point_index = pc.find_substring(shown, point)
+    decimals = pc.subtract(pc.subtract(pc.utf8_length(shown), point_index), 1)
+    counts = pc.min_max(pc.if_else(pc.less(point_index, 0), 0, decimals)).as_py()
     return (ANY_PRECISION, max_decimals) if counts["min"] is None else (counts["min"], max(counts["max"], max_decimals))
 
 
@@ -72,15 +72,15 @@ def parse_spans(texts: pa.Array, unit: str) -> pa.Array:
     parts = pc.extract_regex(texts, r"^(?P<days>-?[0-9]+) days \+?(?P<clock>.*)$")
     days = pc.struct_field(parts, "days").cast(pa.int64())
     clock = times_from(pc.struct_field(parts, "clock")).cast(pa.int64())
-    seconds = pc.multiply_checked(days, _DAY * _PER_SECOND[unit])
-    within = pc.divide(clock, _PER_SECOND["ns"] // _PER_SECOND[unit])
+    seconds = pc.multiply_checked(days, _SECONDS_PER_DAY * _UNITS_PER_SECOND[unit])
+    within = pc.divide(clock, _UNITS_PER_SECOND["ns"] // _UNITS_PER_SECOND[unit])
     return pc.add_checked(seconds, within).cast(pa.duration(unit))
 
 
 def show_spans(values: pa.Array, min_decimals: int, max_decimals: int) -> pa.Array:
     """Durations as pandas writes them, with `max_decimals` for seconds, or none where `min_decimals` is 0."""
     unit = values.type.unit
-    per_day = _DAY * _PER_SECOND[unit]
+    per_day = _SECONDS_PER_DAY * _UNITS_PER_SECOND[unit]
     counts = np.asarray(values.cast(pa.int64()).fill_null(0))
     days = pa.array(counts // per_day, mask=np.asarray(values.is_null()))
     clocks = pc.strftime(pa.array(counts % per_day).cast(pa.timestamp(unit)), format="%H:%M:%S")

@@ -104,8 +104,8 @@ def count_digits(texts: pa.Array) -> tuple[int, int]:
     """The fewest and the most decimals the seconds are shown with."""
     if not pc.any(pc.match_substring_regex(texts, r":[0-9]{2}\.[0-9]")).as_py():
         return 0, 0
-    found = pc.struct_field(pc.extract_regex(texts, r":[0-9]{2}\.(?P<digits>[0-9]+)"), "digits")
-    counts = pc.min_max(pc.fill_null(pc.utf8_length(found), 0)).as_py()
+    decimals = pc.struct_field(pc.extract_regex(texts, r":[0-9]{2}\.(?P<digits>[0-9]+)"), "digits")
+    counts = pc.min_max(pc.fill_null(pc.utf8_length(decimals), 0)).as_py()
     return counts["min"], counts["max"]
 
 
@@ -131,11 +131,11 @@ def _formats(zone: str, dated: bool) -> Iterator[str]:
 
 
 def _zone(format: str) -> str | None:
-    found = re.search(r"%[MS](?:(Z|%z)|([+-][0-9]{2}):?([0-9]{2})?)$", format)
-    if found is None:
+    parts = re.search(r"%[MS](?:(Z|%z)|([+-][0-9]{2}):?([0-9]{2})?)$", format)
+    if parts is None:
         return None
-    offset = f"{found[2]}:{found[3] or '00'}"
-    return "UTC" if found[1] or offset == "+00:00" else offset
+    offset = f"{parts[2]}:{parts[3] or '00'}"
+    return "UTC" if parts[1] or offset == "+00:00" else offset
 
 
 def _local(values: pa.Array, zone: str | None) -> pa.Array:
@@ -152,9 +152,9 @@ def _as_iso(texts: pa.Array, format: str) -> pa.Array:
         return _as_iso(texts, format.replace("%-", "%"))
     if "%Y" not in format:
         return texts
-    place = {token: rf"\{number}" for number, token in enumerate(_TOKEN.findall(format), start=1)}
-    date = f"{place['%Y']}-{place['%m']}-{place['%d']}"
-    clock = ":".join(place[token] for token in ("%H", "%M", "%S") if token in place)
+    group = {token: rf"\{number}" for number, token in enumerate(_TOKEN.findall(format), start=1)}
+    date = f"{group['%Y']}-{group['%m']}-{group['%d']}"
+    clock = ":".join(group[token] for token in ("%H", "%M", "%S") if token in group)
     return pc.replace_substring_regex(texts, f"^{pattern(format)}$", f"{date} {clock}".strip())
 
 
