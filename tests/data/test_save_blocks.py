@@ -119,9 +119,9 @@ def test_what_is_no_single_table_is_refused(tmp_path: Path) -> None:
     one, other = Table(pa.table({"a": [1, 2]})), Table(pa.table({"b": [1]}))
     with pytest.raises(ValueError, match="no block to write"):
         save_blocks([], tmp_path / "t.csv")
-    with pytest.raises(ValueError, match="the block after row 2 has other columns"):
+    with pytest.raises(ValueError, match="the block after row 2 does not have the columns"):
         save_blocks([one, other], tmp_path / "t.csv")
-    with pytest.raises(ValueError, match="or other types"):
+    with pytest.raises(ValueError, match="types of the first block"):
         save_blocks([one, Table(pa.table({"a": ["x"]}))], tmp_path / "t.parquet")
     with pytest.raises(CutsError, match="unknown file extension"):
         save_blocks([one], tmp_path / "t.xlsx")

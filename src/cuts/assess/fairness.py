@@ -19,7 +19,7 @@ from cuts.vocab.names import fairness_measures
 class LearnerGaps:
     """The gaps of one learner between the groups of a column, by the name of the measure.
 
-    Not a number where fewer than two groups have the rows a measure needs.
+    A gap is NaN where fewer than two groups have the rows the measure needs.
     """
 
     protected: str
@@ -30,7 +30,7 @@ class LearnerGaps:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """The gaps of all learners; `groups` has the number of test rows per group of each protected column."""
+    """The gaps of all learners; `groups` has the number of test rows per group, by protected column."""
 
     target: str
     desired: str

@@ -16,8 +16,8 @@ from cuts.data.table import IntArray
 Features = Literal["raw", "bins"]
 Matrix: TypeAlias = NDArray[np.float32]
 
-MAX_LEVELS = 256  # one-hot columns per category column; rarer categories share the last
-MAX_ROWS = 200_000  # trained on
+MAX_LEVELS = 256  # one-hot columns per category column; rarer categories share the last one
+MAX_ROWS = 200_000  # rows a learner is trained on
 
 
 def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str], features: Features) -> Matrix:
@@ -44,7 +44,7 @@ def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
 
 
 def _shared(seen: IntArray, size: int) -> IntArray:
-    """The one-hot column of every category: the most frequent have their own, the rest share the last."""
+    """The one-hot column of every category: the most frequent have their own, the others share the last one."""
     frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: MAX_LEVELS - 1]
     owner = np.full(size, MAX_LEVELS - 1, dtype=np.int64)
     owner[frequent] = np.arange(len(frequent))

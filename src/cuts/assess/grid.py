@@ -1,7 +1,7 @@
-"""The cells on which tables are compared: one per category, and for numbers bins over the range of the train rows.
+"""The cells on which tables are compared: one per category, and bins over the range of the train rows for numbers.
 
-Equal-width bins are those of the paper, so that distances are comparable with its tables; they are not the bins a model
-learns on. Missing values and categories outside the schema have a cell of their own if there are any.
+Equal-width bins follow the paper, so that distances are comparable with its tables; models learn on other bins. Missing
+values and categories outside the schema have a cell of their own if there are any.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Axis:
     high: float = 0.0
     step: float = 1.0
     edges: tuple[float, ...] | None = None  # of quantile bins
-    missing: int | None = None  # its cell
-    unknown: int | None = None
+    missing: int | None = None  # the cell of missing values
+    unknown: int | None = None  # the cell of categories outside the schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Whether synthetic rows are closer to the train rows than to other rows of the same source.
 
 The model has not seen the test rows, so a synthetic row should be as close to them as to equally many train rows: half
-of the synthetic rows closer to each. A larger share close to the train rows, or more exact copies of them, means that
+of the synthetic rows should be closer to a train row. A larger share, or more exact copies of train rows, means that
 rows were memorised. These are indications, not proofs; only differential privacy is a guarantee.
 """
 
@@ -20,28 +20,28 @@ from cuts.assess.sample import Sample, thin
 from cuts.data.schema import Category
 from cuts.data.table import Bools, Floats, IntArray
 
-MAX_SYNTHETIC_ROWS = 5_000  # whose closest rows are found
-MAX_REAL_ROWS = 10_000
-PAIRS_PER_BLOCK = 2_000_000
+MAX_SYNTHETIC_ROWS = 5_000  # rows whose closest real row is searched for
+MAX_REAL_ROWS = 10_000  # per table
+PAIRS_PER_BLOCK = 2_000_000  # pairs of rows compared at once
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """Distances of synthetic rows to the closest of equally many train and test rows, from 0 to 1.
+    """Distances, from 0 to 1, between synthetic rows and the closest of equally many train and test rows.
 
     `nearer_to_train` is the share of rows closer to a train row, ties counted as one half; its standard error is over
     the synthetic rows.
     """
 
     synthetic_rows: int
-    real_rows: int  # of each
+    real_rows: int  # per table
     nearer_to_train: float
     standard_error: float
     train_5th: float
     train_median: float
     test_5th: float
     test_median: float
-    copy_would_give: float  # `nearer_to_train` of a copy of distinct train rows, of which only a part is searched
+    copy_would_give: float  # `nearer_to_train` if distinct train rows were copied; only some of them are searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Copies:
     """The share of synthetic rows that are equal to a real row in every column."""
 
     all_train: float
-    train: float  # of equally many train and test rows
-    test: float
-    real_rows: int  # of each of the latter two
+    train: float  # among `real_rows` train rows
+    test: float  # among `real_rows` test rows
+    real_rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """Distances to the closest rows, and copies: exact ones, and rows with equal bins."""
+    """Distances to the closest rows, and copies: exact copies, and rows with equal bins."""
 
     nearness: Nearness
     copies: Copies
@@ -68,7 +68,7 @@ def measure_leakage(
 ) -> Leakage:
     """Indications that train rows were memorised; identifiers are left out."""
     rng = np.random.default_rng(seed)
-    say("searching the closest real rows")
+    say("searching for the closest real rows")
     nearness = _nearness(synthetic, train, test, grid, rng)
     samples = (synthetic, train, test)
     as_written = _row_numbers([_distinct(samples, name) for name in train.names])
@@ -87,8 +87,8 @@ def measure_leakage(
 
 
 def closest(rows: Sample, real: Sample, grid: Grid) -> Floats:
-    """The distance of each row to the closest real row (Gower 1971): the mean over columns of 0 or 1 for categories, of
-    the difference in units of the train range for numbers; a missing value is at distance 1 from any other."""
+    """The Gower (1971) distance from each row to the closest real row: the mean over columns of 0 or 1 for categories,
+    and of the difference in units of the train range for numbers; a missing value has distance 1 to any value."""
     ours, theirs = _coordinates(rows, grid), _coordinates(real, grid)
     distances = np.empty(rows.rows)
     step = max(1, PAIRS_PER_BLOCK // max(1, real.rows))
@@ -123,7 +123,7 @@ def _nearness(synthetic: Sample, train: Sample, test: Sample, grid: Grid, rng: n
 
 
 def _coordinates(sample: Sample, grid: Grid) -> list[NDArray[np.float32]]:
-    """Every column on a line on which what differs fully is at least 1 apart."""
+    """One coordinate per column and row; values that differ fully, such as two categories, are at least 1 apart."""
     coordinates = []
     for axis in grid.axes:
         values = sample.values[axis.column.name]
@@ -136,14 +136,14 @@ def _coordinates(sample: Sample, grid: Grid) -> list[NDArray[np.float32]]:
 
 
 def _distinct(samples: tuple[Sample, ...], name: str) -> IntArray:
-    """A number for every different value of a column as written, over the rows of all samples."""
+    """One number per row of all samples; equal values of the column, as written, have equal numbers."""
     values = pa.chunked_array([chunk for sample in samples for chunk in sample.table.column(name).chunks])
     codes = values.combine_chunks().dictionary_encode().indices.fill_null(-1)
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _row_numbers(columns: list[IntArray]) -> IntArray:
-    """A number for every row; equal rows have the same."""
+    """One number per row; equal rows have equal numbers."""
     number = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         _, codes = np.unique(column, return_inverse=True)

@@ -21,11 +21,11 @@ from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.vocab.names import measures
 
-MAX_COLUMNS_NAMED = 3  # columns named
+MAX_COLUMNS_NAMED = 3  # of those furthest above the floor
 
 
 def as_text(quality: Quality) -> str:
-    """One short table per part, each with what to compare its numbers with."""
+    """One short table per part, with a yardstick for its numbers."""
     rows = quality.rows
     blocks = [f"{counted(rows.synthetic, 'synthetic row')} against {rows.train:,} train and {rows.test:,} test rows"]
     blocks += ["\n".join(map(_outside, quality.outside))] if quality.outside else []
@@ -77,7 +77,8 @@ def _marginals(marginals: Marginals, target: str | None) -> str:
     above = [column for column in marginals.columns if column.distance > column.floor]
     furthest = sorted(above, key=lambda c: c.floor - c.distance)[:MAX_COLUMNS_NAMED]
     named = ", ".join(f"`{c.column}` {c.distance:.4f} (floor {c.floor:.4f})" for c in furthest)
-    lines = [f"Marginals: total variation distance to the train rows, {BINS} {kind} bins; floor: resampled rows", table]
+    distance = f"total variation distance to the train rows, {BINS} {kind} bins"
+    lines = [f"Marginals: {distance}; floor: resampled train rows", table]
     return "\n".join([*lines, *_parts_measured(marginals.distances), f"furthest above the floor: {named or 'none'}"])
 
 

@@ -1,4 +1,4 @@
-"""Warnings that need rows: conditions and groups too small to verify what the program asks for."""
+"""Warnings that need rows: conditions and groups too small to verify the targets of the program."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from cuts.read import exact
 from cuts.text.diagnostic import Diagnostic, counted
 from cuts.vocab.names import statistics
 
-STANDARD_ERRORS_95 = 1.96  # on each side of a 95 % interval
-MIN_GROUP_ROWS = 385  # rows; the margin of error of a rate is then at most 5 percentage points
+STANDARD_ERRORS_95 = 1.96  # half the width of a 95 % interval of the normal distribution
+MIN_GROUP_ROWS = 385  # from here on the margin of error of a rate is at most 5 percentage points
 
 
 def check_support(spec: Spec, table: Table) -> tuple[Diagnostic, ...]:
@@ -112,7 +112,7 @@ def small_group(command: ModelGoal | ModelAim, column: str, group: str, rows: in
     """A group whose rates are imprecise."""
     return Diagnostic(
         "small-group",
-        f"the group `{column}` = `{group}` has only {rows} rows: its rates are imprecise",
+        f"the group `{column}` = `{group}` has only {counted(rows, 'row')}: its rates are imprecise",
         command.origin.body_span,
         f"fewer than {MIN_GROUP_ROWS} rows",
         "merge small groups in the data, or protect a column with larger groups",

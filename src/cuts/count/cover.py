@@ -1,5 +1,4 @@
-"""Which set of columns covers another: the smallest table to sum a clique's counts out of, and the cliques no other
-one covers."""
+"""Sets of columns that cover others: the smallest table that contains a clique's counts, and the maximal cliques."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ Clique: TypeAlias = tuple[str, ...]  # names of columns, in the codec's order
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cover:
-    """Cliques that can be asked for the smallest one with given columns; quick also for many thousand."""
+    """Cliques, indexed by column to look up the smallest one that covers some columns; fast for many thousands."""
 
     cliques: tuple[Clique, ...]
     sizes: Mapping[str, int]
@@ -31,7 +30,7 @@ class Cover:
         object.__setattr__(self, "_cliques_of", cliques_of)
 
     def smallest(self, clique: Iterable[str]) -> Clique | None:
-        """The clique of fewest cells that has these columns and perhaps more; the first of equals, or nothing."""
+        """The clique with the fewest cells that has at least these columns, the first in case of a tie, or None."""
         index = min(self._with(clique), key=lambda i: (cells(self.cliques[i], self.sizes), i), default=None)
         return None if index is None else self.cliques[index]
 
@@ -40,13 +39,13 @@ class Cover:
         return any(self.cliques[index] != clique for index in self._with(clique))
 
     def _with(self, clique: Iterable[str]) -> Iterable[int]:
-        """The places of the cliques that have these columns."""
+        """The indices of the cliques that have these columns."""
         indices = sorted((self._cliques_of.get(name, set()) for name in clique), key=len)
         return indices[0].intersection(*indices[1:]) if indices else range(len(self.cliques))
 
 
 def cells(clique: Iterable[str], sizes: Mapping[str, int]) -> int:
-    """How many cells the table of a clique has.
+    """The number of cells of the table of a clique.
 
     >>> cells(("age", "sex"), {"age": 32, "sex": 2})
     64
@@ -55,7 +54,7 @@ def cells(clique: Iterable[str], sizes: Mapping[str, int]) -> int:
 
 
 def in_order(clique: Iterable[str], sizes: Mapping[str, int]) -> Clique:
-    """The columns in the order of `sizes`; raises when one is named twice or is not there.
+    """The columns in the order of `sizes`; raises when a column is named twice or is not in `sizes`.
 
     >>> in_order(["sex", "age"], {"age": 32, "sex": 2})
     ('age', 'sex')
@@ -71,7 +70,7 @@ def in_order(clique: Iterable[str], sizes: Mapping[str, int]) -> Clique:
 
 
 def maximal(cliques: Iterable[Clique], sizes: Mapping[str, int]) -> tuple[Clique, ...]:
-    """The cliques that no other one covers, each once.
+    """The distinct cliques that no other clique covers.
 
     >>> maximal([("a",), ("a", "b"), ("c",)], {"a": 2, "b": 2, "c": 2})
     (('a', 'b'), ('c',))

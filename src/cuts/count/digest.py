@@ -1,7 +1,7 @@
-"""Columns too long to hold as a whole: a few values are kept on which `infer_schema` decides as it would on all.
+"""Digests of columns too long for memory: a few values from which `infer_schema` infers the same as from all values.
 
-The decisions stay in `data/infer.py`; here is only which values they need: the lowest and the highest, one for every
-number of decimals that is not enough, all distinct strings, one for every character at every position.
+The decisions stay in `data/infer.py`; a digest only keeps the values they need: the lowest and the highest, one that
+needs more than d decimals for every d, all distinct strings, and one with every character at every position.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cuts.data.schema import Column
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError
 
-MAX_DISTINCT = 1 << 19  # distinct values of a column that are kept one by one
+MAX_DISTINCT = 1 << 19  # distinct values of a column up to which all are kept
 
 
 class ColumnDigest:
@@ -41,7 +41,7 @@ class ColumnDigest:
         self._kept.add(values)
 
     def infer(self) -> Column:
-        """The column `infer_schema` would infer from all values; raises what it would raise."""
+        """The column that `infer_schema` would infer from all values; raises the same errors."""
         if isinstance(self._kept, _Texts) and self._kept.too_many:
             raise CutsError([free_text(self._name, self._kept.number)])
         few, as_id = self._kept.few()
@@ -59,7 +59,7 @@ class _Kept(Protocol):
     def add(self, values: pa.Array) -> None: ...
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
-        """Values to decide on, a missing one not needed; and whether the column is an identifier if it can be."""
+        """The values to infer from, without missing ones, and whether the column should be an identifier."""
 
 
 def _kept_for(kind: pa.DataType, *, declared_id: bool, max_distinct: int) -> _Kept:
@@ -89,7 +89,7 @@ class _First:
 
 
 class _Ordered:
-    """A value for every dictionary that knows new values; put together they know all, in the same order."""
+    """One value per dictionary that has new categories; together they have all categories, in the same order."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._first = _First(kind)
@@ -109,13 +109,13 @@ class _Ordered:
 
 
 class _Numbers:
-    """The lowest and the highest number, one for every number of decimals not enough, and whether all differ."""
+    """The lowest and highest number, one that needs more than d decimals for every d, and whether all differ."""
 
     def __init__(self, kind: pa.DataType, declared_id: bool, max_distinct: int) -> None:
         self._kind, self._declared_id = kind, declared_id
         self._count = 0
         self._distinct: _Distinct[float] = _Distinct(max_distinct)
-        self._kept: dict[str, tuple[float, pa.Array]] = {}  # by what they show
+        self._kept: dict[str, tuple[float, pa.Array]] = {}  # keyed by what the value is an example of
 
     def add(self, values: pa.Array) -> None:
         converted = as_numbers(values)
@@ -139,7 +139,7 @@ class _Numbers:
         return "more than 0 decimals" not in self._kept and not pa.types.is_temporal(self._kind)
 
     def _finer(self, numbers: Floats) -> dict[str, int]:
-        """The first number for which so many decimals are not enough, where none is kept yet."""
+        """For every number of decimals without an example yet, the index of the first number that needs more."""
         if pa.types.is_integer(self._kind):
             return {}
         shown: dict[str, int] = {}
@@ -178,7 +178,7 @@ class _Texts:
 
     @property
     def number(self) -> int:
-        """The number of distinct strings, an estimate if there are very many."""
+        """The number of distinct strings; an estimate if there are very many."""
         return self._count if self._distinct.unique else self._distinct.number
 
     def add(self, values: pa.Array) -> None:
@@ -198,7 +198,7 @@ class _Texts:
         elif self._distinct.unique:
             examples = {*self._shape.examples, *kept[:MIN_UNIQUE_ROWS]}
         elif 2 * len(kept) > self._count:
-            # One text again and again, so that there are enough and still hardly any repeats.
+            # One text is repeated, so that there are enough values and still hardly any repetition.
             examples = [*kept, *kept[:1] * max(1, min(self._count, MIN_UNIQUE_ROWS) - len(kept))]
         else:
             examples = kept * 2
@@ -206,17 +206,17 @@ class _Texts:
 
 
 class _Shape:
-    """Strings with every character at every position, the greatest of all, and two lengths if there are several."""
+    """Strings with every character at every position, the greatest string, and two lengths if there are several."""
 
     def __init__(self) -> None:
         self._examples: list[str] = []
-        self._letters: list[set[str]] = []  # at each place, while all texts are of one length
+        self._letters: list[set[str]] = []  # per position, as long as all texts have one length
         self._mixed = False
         self._highest = ""
 
     @property
     def examples(self) -> set[str]:
-        """Strings of the same pattern as all."""
+        """Strings from which the same pattern is recognised as from all."""
         return {*self._examples, self._highest} if self._examples else set()
 
     def add(self, texts: Sequence[str]) -> None:
@@ -240,7 +240,7 @@ _Value = TypeVar("_Value", str, float)
 
 
 class _Distinct(Generic[_Value]):
-    """Distinct values, all of them up to a limit; beyond it, a share chosen by hash."""
+    """Distinct values: all of them up to a limit, above it a sample chosen by hash."""
 
     def __init__(self, max_distinct: int) -> None:
         self._max_distinct = max_distinct
@@ -250,12 +250,12 @@ class _Distinct(Generic[_Value]):
 
     @property
     def is_share(self) -> bool:
-        """Whether there were too many to keep all."""
+        """Whether only a share of the values is kept."""
         return self._halvings > 0
 
     @property
     def number(self) -> int:
-        """The number of distinct values, an estimate beyond the limit."""
+        """The number of distinct values; an estimate above the limit."""
         return len(self.kept) << self._halvings
 
     def add(self, values: Iterable[_Value], rows: int) -> None:

@@ -2,7 +2,7 @@
 
 A category column has one bin per category, or per group of rarer ones; a numeric column has half-open bins
 `[edge, next edge)`; a column that may be missing has one more bin, the last. Every constant the program compares with
-is an edge, so no bin straddles a comparison: `x > c` begins at the next value the column can hold. `data/binning.py`
+is an edge, so no bin straddles a comparison: `x > c` begins at the next value the column can have. `data/binning.py`
 chooses bins from rows; without rows they are of equal width.
 """
 
@@ -60,7 +60,7 @@ class NumericBins:
 ColumnBins: TypeAlias = CategoryBins | NumericBins
 Follows: TypeAlias = tuple[
     str, str, dict[str, str | float | None]
-]  # column, its determinant, its value by value of that
+]  # column, its determinant, and the values of the column by value of the determinant
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Codec:
 
 
 def build_codec(schema: Schema, cuts: Mapping[str, Iterable[float]], *, coarse: bool = False) -> Codec:
-    """The codec of a schema without rows, with `cuts` as further edges; `coarse` keeps only those."""
+    """The codec of a schema without rows, with `cuts` as additional edges, or with `cuts` alone if `coarse`."""
     bins: list[ColumnBins] = []
     for column in schema.modelled:
         if isinstance(column, Category):
@@ -114,8 +114,8 @@ def encode(table: Table, codec: Codec) -> Codes:
 def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
     """One value per code, sampled from its bin; identifiers are generated, derived columns looked up.
 
-    A table too large to decode at once is decoded in blocks, `first` being the number of rows before this one: every
-    block has random numbers of its own, which follow from `seed` and `first`, and identifiers go on counting.
+    A table too large to decode at once is decoded in blocks; `first` is the number of rows before the block. Every
+    block has its own random numbers, determined by `seed` and `first`, and identifiers continue counting.
     """
     rows = len(next(iter(codes.values())))
     streams = iter(np.random.SeedSequence([seed, first]).spawn(len(codec.columns)))
@@ -135,7 +135,7 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
 
 
 def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Table:
-    """The table with new identifiers, those after the `first` ones."""
+    """The table with new identifiers, starting after the first `first` ones."""
     arrow = table.arrow
     for index, column in enumerate(codec.schema):
         if isinstance(column, Identifier):
@@ -144,7 +144,7 @@ def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Ta
 
 
 def follow(determinant: pa.Array, values_by_key: dict[str, str | float | None], column: Modelled) -> pa.Array:
-    """The derived value of each value of the determinant; it is missing where the table has none."""
+    """One derived value per value of the determinant; missing where `values_by_key` does not have it."""
     keys = determinant if pa.types.is_string(determinant.type) else as_numbers(determinant)
     assert keys is not None, determinant.type
     indices = pc.index_in(keys.cast(pa.string()), value_set=pa.array(list(values_by_key), pa.string()))
@@ -164,7 +164,7 @@ def single_categories(column: Category) -> CategoryBins:
 
 
 def even_edges(column: Numeric) -> tuple[float, ...]:
-    """The schema's own edges, or those of bins of equal width."""
+    """The edges declared in the schema, else the edges of bins of equal width."""
     if isinstance(column.bins, tuple):
         return column.bins
     step = (column.high - column.low) / column.bins
@@ -190,7 +190,7 @@ def bin_limits(column: Numeric, edges: tuple[float, ...]) -> list[tuple[float, f
 
 
 def even_piece(column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
-    """One piece from `low` to `high`, in lattice numbers where there is a lattice."""
+    """One piece from `low` to `high`, in lattice numbers if the column has a lattice."""
     unit = 1.0 if column.per_unit is None else column.per_unit
     ends = [low, high] if column.per_unit is None else [round(low * unit), round(high * unit)]
     return np.array(ends[:1], dtype=float), np.array(ends[1:], dtype=float), np.ones(1)

@@ -60,7 +60,7 @@ def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
 
 
 def outside_domain(typed: Table, column: Modelled) -> Bools:
-    """Where a conformed column has a value its schema does not allow; a missing value is not one."""
+    """Where a conformed column has a value that its schema does not allow; False for missing values."""
     present: Bools = ~typed.missing(column.name)
     if isinstance(column, Category):
         is_category = pc.is_in(typed.column(column.name), value_set=pa.array(column.categories, pa.string()))
@@ -76,7 +76,7 @@ def outside_domain(typed: Table, column: Modelled) -> Bools:
 
 
 def column_problems(typed: Table, column: Modelled) -> list[Diagnostic]:
-    """What the schema does not allow in a conformed column: missing values, values outside its domain."""
+    """The diagnostics of a conformed column: missing values, values outside its domain."""
     problems = []
     missing = typed.missing(column.name)
     if missing.any() and not column.missing:
@@ -111,7 +111,7 @@ def _as_numbers(table: Table, column: Column) -> pa.Array | None:
         values = values.dictionary_decode()
     temporal = pa.types.is_temporal(values.type)
     if isinstance(column, Temporal) and column.kind == "date" and pa.types.is_timestamp(values.type):
-        days = values.cast(pa.date32(), safe=False)  # pandas writes dates so
+        days = values.cast(pa.date32(), safe=False)  # pandas stores dates as timestamps
         if pc.all(pc.equal(days.cast(values.type), values)).as_py() is False:
             return None
         values = days
@@ -137,7 +137,7 @@ def extra_column(name: str, schema: Schema) -> Diagnostic:
 
 
 def column_type(column: Column, table: Table) -> Diagnostic:
-    """A column that cannot be read as what the schema says."""
+    """A column that cannot be converted to the kind the schema declares."""
     wanted = "categories" if isinstance(column, Category) else "numbers"
     wanted = f"{column.kind}s" if isinstance(column, Temporal) else wanted
     arrow_type = str(table.column(column.name).type)

@@ -1,7 +1,7 @@
-"""New identifiers: unique, in the pattern of the real ones, never one of them.
+"""New identifiers: unique, in the pattern of the real ones, never equal to one of them.
 
-A pattern is counted through like an odometer, from the number after the greatest real one; when it runs out, its first
-counted character is repeated, which makes room for more.
+A pattern counts up like an odometer, starting after the greatest real identifier; when it runs out of values, its first
+counted character is repeated, which makes identifiers longer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 def make_identifiers(column: Identifier, rows: int, seed: int, first: int = 0) -> pa.Array:
-    """`rows` new identifiers, from the one after the `first` ones on.
+    """`rows` new identifiers, after the first `first` ones.
 
     >>> make_identifiers(Identifier("id", "C-##", 98), 3, 0).to_pylist()
     ['C-98', 'C-99', 'C-100']
@@ -37,7 +37,7 @@ def make_identifiers(column: Identifier, rows: int, seed: int, first: int = 0) -
 
 
 def start_after(column: Identifier, values: list[str | int]) -> int:
-    """The column's start, or the number after the greatest of `values` that follow its pattern, if that is more.
+    """The column's start, or if larger, the number after the greatest of `values` that follow its pattern.
 
     >>> start_after(Identifier("id", "C-##", 5), ["C-03", "C-120", "other"])
     121
@@ -66,7 +66,7 @@ def recognise(values: list[str]) -> tuple[str, int] | None:
 
 
 def _sign(letters: tuple[str, ...]) -> str:
-    """The pattern of one position of all values: the character they share, or the class they are in."""
+    """The pattern of one position in all values: the character they share, or their class of characters."""
     distinct = set(letters)
     if len(distinct) == 1:
         (shared,) = distinct
@@ -75,7 +75,7 @@ def _sign(letters: tuple[str, ...]) -> str:
 
 
 def _parse(pattern: str) -> list[tuple[str, bool]]:
-    """The characters of a pattern, and whether each stands for a class that is counted."""
+    """The characters of a pattern, each with whether it stands for a class of characters that counts up."""
     signs: list[tuple[str, bool]] = []
     escaped = False
     for letter in pattern:
@@ -90,7 +90,7 @@ def _parse(pattern: str) -> list[tuple[str, bool]]:
 
 
 def _count(signs: list[tuple[str, bool]], value: str) -> int:
-    """The number of a value, as its pattern counts."""
+    """The number of a value in the counting order of its pattern."""
     total = 0
     for (sign, counted), letter in zip(signs, value, strict=True):
         if counted:
@@ -112,7 +112,7 @@ def _number(pattern: str | None, text: str) -> int | None:
 
 
 def _uuids(rows: int, first: int, entropy: list[int]) -> pa.Array:
-    """Version 4 UUIDs; the one of a row depends on its number and the entropy alone."""
+    """Version 4 UUIDs; each depends only on its row number and the entropy."""
     bits = np.random.Philox(entropy)
     bits.advance(first // 2)  # a step of the counter is four words: two UUIDs
     odd = first % 2
@@ -128,7 +128,7 @@ def _uuids(rows: int, first: int, entropy: list[int]) -> pa.Array:
 
 
 def _spell_all(signs: list[tuple[str, bool]], start: int, rows: int) -> pa.Array | None:
-    """The values of `rows` numbers from `start` on, or None if one needs more characters than the pattern has."""
+    """The values of `rows` numbers starting at `start`, or None if one needs more characters than the pattern has."""
     letters = np.empty((rows, len(signs)), np.uint32)
     carry = np.arange(rows)
     for position in range(len(signs) - 1, -1, -1):

@@ -18,9 +18,9 @@ from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real,
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
-MAX_DECIMALS = 6  # beyond, a real column is of any precision
-MIN_UNIQUE_ROWS = 20  # fewer unique values may be chance
-MIN_TEXT_WORDS = 4  # mean number of words from which values that hardly repeat are free text
+MAX_DECIMALS = 6  # with more, a real column is of any precision
+MIN_UNIQUE_ROWS = 20  # with fewer rows, values may be unique by chance
+MIN_TEXT_WORDS = 4  # mean words per value; values with as many that hardly repeat are free text
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
 
 
@@ -33,7 +33,7 @@ def infer_schema(
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
 ) -> Schema:
-    """The narrowest schema a table or frame follows, without the columns to drop.
+    """The narrowest schema that fits a table or frame, without the columns in `drop`.
 
     Text columns become categories in alphabetical order. Raises `CutsError` naming every column that fits no kind.
 
@@ -83,7 +83,7 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
 
 
 def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
-    if pa.types.is_string_view(values.type):  # of which Arrow finds a missing value to be the empty text
+    if pa.types.is_string_view(values.type):  # here Arrow takes a missing value for the empty string
         values = values.cast(pa.string())
     distinct = sorted(str(v) for v in pc.unique(values).to_pylist() if v is not None)
     count = len(values) - values.null_count
@@ -123,7 +123,7 @@ def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Co
 
 
 def _decimals(values: Floats) -> int | None:
-    """The number of decimals all values have at most, or nothing when they have many."""
+    """The largest number of decimals of the values, or None if it exceeds `MAX_DECIMALS`."""
     sample = values[:: max(1, len(values) // 1000)]
     for decimals in range(MAX_DECIMALS + 1):
         if all((np.round(part, decimals) == part).all() for part in (sample, values)):
@@ -155,7 +155,7 @@ def _temporal(name: str, values: pa.Array, missing: bool) -> Column | Diagnostic
 
 
 def unsupported_column(name: str, what: str) -> Diagnostic:
-    """A column no kind of the schema can describe."""
+    """A column that no kind of column can describe."""
     return Diagnostic(
         "unsupported-column",
         f"the column `{name}` {what}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, floor, inf, nextafter
 
-_LARGEST_WHOLE = 2.0**53  # beyond, float64 skips whole numbers
+_LARGEST_WHOLE = 2.0**53  # above this, float64 skips whole numbers
 
 
 def at_least(value: float, per_unit: int | None) -> float:

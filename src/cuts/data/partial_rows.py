@@ -1,7 +1,7 @@
-"""Rows of which some cells are given: encoded where they are, put back exactly once the rest is sampled.
+"""Partial rows: the given cells are encoded, the others are sampled, and the given cells are then restored exactly.
 
-A missing cell is not given. Modelled columns and identifiers can be given; empty columns, and columns that follow from
-another one, are computed.
+A missing cell is not given. Cells of modelled columns and identifiers can be given; empty columns and derived columns
+are computed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cuts.text.diagnostic import CutsError, Diagnostic
 
 
 def encode_partial(table: Table, codec: Codec) -> tuple[Codes, dict[str, Bools]]:
-    """The bins of the given cells and where cells are given, for every modelled column the table has.
+    """The bins of the given cells, and masks of the given cells, for every modelled column of the table.
 
-    A code is 0 where nothing is given. Raises `CutsError` with everything that is wrong: columns that cannot be given,
-    values outside the schema.
+    A code is 0 where the cell is not given. Raises `CutsError` with every problem: columns that cannot be given, values
+    outside the schema.
     """
     problems = [unknown_column(name, codec.schema) for name in table.names if name not in codec.schema]
     declared = [name for name in table.names if name in codec.schema]
@@ -55,10 +55,10 @@ def encode_partial(table: Table, codec: Codec) -> tuple[Codes, dict[str, Bools]]
 
 
 def overwrite(decoded: Table, partial: Table, codec: Codec) -> Table:
-    """The decoded table with the given cells in their places, and derived columns that follow them again.
+    """The decoded table with the given cells of `partial`, and with derived columns computed from them.
 
-    `given` is a table `encode_partial` has read, of as many rows. Identifiers can be texts afterwards, where given
-    ones are no numbers; `apart_from` keeps the fresh ones from repeating them.
+    `partial` has as many rows as `decoded` and was accepted by `encode_partial`. A column of numeric identifiers
+    becomes text if given identifiers are not numbers; `apart_from` keeps new identifiers from repeating given ones.
     """
     if decoded.rows != partial.rows:
         raise ValueError(f"there are {partial.rows} partial rows but {decoded.rows} decoded rows")
@@ -76,7 +76,7 @@ def overwrite(decoded: Table, partial: Table, codec: Codec) -> Table:
 
 
 def apart_from(codec: Codec, partial: Table) -> Codec:
-    """The codec with identifiers that begin after the given ones, so that no fresh one repeats one of them."""
+    """The codec with identifiers that start after the given ones, so that no new identifier repeats a given one."""
     starts = {
         column.name: start_after(column, _identifiers(partial, column.name).drop_null().to_pylist())
         for column in codec.schema
@@ -96,7 +96,7 @@ def _started(schema: Schema, starts: Mapping[str, int]) -> Schema:
 
 
 def _typed(table: Table, column: Modelled, schema: Schema) -> Table:
-    """One column, conformed; a column without values is of no type, which fits every kind."""
+    """One conformed column; a column without values fits every kind."""
     if table.missing(column.name).all():
         kind = pa.string() if isinstance(column, Category) else pa.float64()
         return Table(pa.table({column.name: pa.nulls(table.rows, kind)}))
@@ -104,7 +104,7 @@ def _typed(table: Table, column: Modelled, schema: Schema) -> Table:
 
 
 def _cells(partial: Table, column: Modelled, schema: Schema) -> pa.Array:
-    """The given cells of a column as its own Arrow type."""
+    """The given cells of a column in its Arrow type."""
     typed = _typed(partial, column, schema)
     if isinstance(column, Category):
         return typed.column(column.name).combine_chunks()
@@ -113,7 +113,7 @@ def _cells(partial: Table, column: Modelled, schema: Schema) -> pa.Array:
 
 
 def _identifiers(partial: Table, name: str) -> pa.Array:
-    """The given identifiers; whole numbers as such, though a column with missing cells may have come as reals."""
+    """The given identifiers; whole numbers as integers, even if missing cells made the column float."""
     values = partial.column(name).combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -127,7 +127,7 @@ def _identifiers(partial: Table, name: str) -> pa.Array:
 def _with_identifiers(fresh: pa.Array, identifiers: pa.Array) -> pa.Array:
     try:
         typed = identifiers.cast(fresh.type)
-    except pa.ArrowException:  # texts where fresh ones are numbers
+    except pa.ArrowException:  # the given identifiers are texts, the new ones numbers
         typed, fresh = identifiers.cast(pa.string()), fresh.cast(pa.string())
     return pc.if_else(typed.is_valid(), typed, fresh)
 
@@ -158,7 +158,7 @@ def computed_column(name: str, codec: Codec) -> Diagnostic:
 
 
 def put_values(table: Table, values: Mapping[str, Floats], codec: Codec) -> Table:
-    """The table with these values in some numeric columns, NaN where one is missing, and what follows from them."""
+    """The table with these values in numeric columns (NaN means missing), and with derived columns updated."""
     arrow = table.arrow
     for name, numbers in values.items():
         column = codec[name].column

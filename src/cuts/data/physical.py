@@ -26,9 +26,9 @@ def as_arrow(numbers: Floats, column: Numeric, missing: Bools) -> pa.Array:
 
 
 def as_numbers(values: pa.Array) -> pa.Array | None:
-    """The numbers of a numeric, temporal or text column as float64; nothing if it cannot be read so.
+    """The numbers of a numeric, temporal or text column as float64; None if it cannot be converted.
 
-    Dates count days, times, timestamps and durations seconds; below a microsecond is cut off.
+    Dates count days; times, timestamps and durations count seconds, truncated to microseconds.
     """
     kind = values.type
     if pa.types.is_date(kind):
@@ -53,7 +53,7 @@ def as_numbers(values: pa.Array) -> pa.Array | None:
         numbers = values.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:
         return None
-    if pa.types.is_decimal(kind):  # Arrow's float of a decimal need not be the nearest one
+    if pa.types.is_decimal(kind):  # Arrow's conversion need not give the nearest float
         numbers = pa.array(np.round(numbers.to_numpy(zero_copy_only=False), kind.scale), from_pandas=True)
     return pc.if_else(pc.is_nan(numbers), None, numbers)
 

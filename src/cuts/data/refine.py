@@ -1,8 +1,8 @@
-"""A finer codec, made from a coarser one and without rows: further edges, and no bin across a set of categories.
+"""A codec refined without rows: additional edges, and no bin with categories inside and outside a set.
 
-A model of the coarser bins is one of the finer bins too: the probability of a finer bin is that of the coarser one it
-lies in, times its share of it. The shares follow from the contents of the coarser bins, so the distribution stays
-the same. No rows are read, so a private codec may be refined.
+A model of the coarser bins is also a model of the finer bins: the probability of a finer bin is the probability of the
+coarser bin that contains it, times its share of that bin. The shares follow from the contents of the coarser bins, so
+the distribution stays the same. No rows are read, so a private codec may be refined.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Split:
 def refine(
     codec: Codec, cuts: Mapping[str, Iterable[float]], sets: Mapping[str, Sequence[frozenset[str]]]
 ) -> tuple[Codec, dict[str, Split]]:
-    """The codec with `cuts` as further edges and no bin across a set of `sets`; how each changed column is split.
+    """The codec with `cuts` as additional edges and bins split by `sets`, and the split of each changed column.
 
-    A column without a new bin keeps its bins and has no split. A share can be 0: all the values such a bin has are
-    then equally likely, but nothing that the coarser bin held lies in it.
+    A column without a new bin keeps its bins and has no split. A share can be 0 if no contents of the coarser bin lie
+    in the finer one; all values of such a bin are then equally likely.
     """
     columns: list[ColumnBins] = []
     splits: dict[str, Split] = {}
@@ -68,11 +68,11 @@ def _finer_numbers(bins: NumericBins, cuts: Iterable[float]) -> tuple[NumericBin
 
 
 def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Floats) -> tuple[Floats, Floats, Floats]:
-    """What of a bin's pieces lies in the finer bin from `first` to `last`; the next one begins with `after`."""
+    """The parts of a bin's pieces in the finer bin from `first` to `last`; the next finer bin begins with `after`."""
     mine = bins.contents.owner == coarse
     low, high, weight = bins.contents.low[mine], bins.contents.high[mine], bins.contents.weights()[mine]
     start = np.maximum(low, first)
-    if bins.column.per_unit is None:  # lengths, up to where the next bin begins; a point has none
+    if bins.column.per_unit is None:  # lengths, up to the start of the next bin; a point has length 0
         length = np.minimum(high, after) - start
         part = np.where(high > low, length / np.where(high > low, high - low, 1.0), (first <= low) & (low < after))
     else:  # lattice points

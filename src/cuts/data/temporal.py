@@ -15,7 +15,7 @@ _SECONDS_PER_UNIT = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 def parse_moment(kind: MomentKind, text: str) -> float | None:
-    """The number of a text for a column of that kind, or None if it cannot be parsed.
+    """The number that a text means in a column of that kind, or None if it cannot be parsed.
 
     >>> parse_moment("date", "1970-01-11"), parse_moment("time", "01:00"), parse_moment("duration", "2 days")
     (10.0, 3600.0, 172800.0)
