@@ -191,7 +191,7 @@ def test_no_rows_count_nothing() -> None:
 def test_a_value_outside_the_schema_is_named_with_its_block() -> None:
     codec = build_codec(Schema("t", (Integer("x", 0, 9),)), {})
     blocks = [Table(pa.table({"x": [1] * 5})), Table(pa.table({"x": [2, 77]}))]
-    with pytest.raises(CutsError, match="in the block of rows from 6 on, the column `x` has 1 value outside"):
+    with pytest.raises(CutsError, match="in the block starting at row 6, the column `x` has 1 value outside"):
         count(blocks, codec, [("x",)])
 
 

@@ -70,5 +70,5 @@ def test_only_like_counts_combine() -> None:
         two() + two(codec="d")
     with pytest.raises(ValueError, match="only one of these counts has"):
         two() + replace(two(), tables={})
-    with pytest.raises(ValueError, match="their rows are not among these"):
+    with pytest.raises(ValueError, match="their rows are not a subset of these"):
         two() - two(cells=((2, 0), (0, 0)))

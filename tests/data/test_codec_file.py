@@ -112,7 +112,7 @@ def test_a_codec_is_of_its_schema() -> None:
     schema = Schema("t", (Integer("a", 0, 9),))
     data = codec_data(build_codec(schema, {}))
     assert codec_from(data, schema).schema == schema
-    with pytest.raises(ValueError, match="made for another schema"):
+    with pytest.raises(ValueError, match="fitted for another schema"):
         codec_from(data, replace(schema, name="other"))
 
 

@@ -40,7 +40,7 @@ TYPED_KINDS = [
     *(pa.time32("s"), pa.timestamp("us", "Europe/Berlin"), pa.string_view(), pa.float16(), pa.decimal256(40, 3)),
     *(pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.string(), ordered=True)),
 ]
-ENDINGS = ("", ".gz", ".zst")
+EXTENSIONS_HELP = ("", ".gz", ".zst")
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def in_parquet(column: pa.ChunkedArray) -> pa.ChunkedArray:
 @given(
     table=arrow_tables(TYPED_KINDS),
     kind=st.sampled_from(["parquet", "pq", "feather", "arrow"]),
-    end=st.sampled_from(ENDINGS),
+    end=st.sampled_from(EXTENSIONS_HELP),
 )
 def test_saved_and_loaded_a_table_is_itself(folder: Path, table: pa.Table, kind: str, end: str) -> None:
     path = folder / f"law.{kind}{end}"
@@ -121,7 +121,7 @@ def test_saved_and_loaded_a_table_is_itself(folder: Path, table: pa.Table, kind:
 @given(
     table=arrow_tables(PLAIN_KINDS).map(telling),
     kind=st.sampled_from(["csv", "tsv", "jsonl", "ndjson"]),
-    end=st.sampled_from(ENDINGS),
+    end=st.sampled_from(EXTENSIONS_HELP),
 )
 def test_saved_as_text_and_loaded_a_table_is_itself(folder: Path, table: pa.Table, kind: str, end: str) -> None:
     path = folder / f"law.{kind}{end}"
@@ -413,8 +413,8 @@ BAD: list[tuple[str, bytes, str]] = [
     ("t.arrow", b"secret", "not a Feather file, or it is damaged"),
     ("t.xlsx", b"PK", "has an unknown file extension"),
     ("t", b"a\n1\n", "has an unknown file extension"),
-    ("t.jsonl", b'{"a":1}\n\n{"a":"secret"}\n', "t.jsonl, line 3: `a` is of another type than in earlier lines"),
-    ("t.jsonl", b'{"a":1}\n{"a":{"secret":1}}\n', "line 2: `a` is of another type than in earlier lines"),
+    ("t.jsonl", b'{"a":1}\n\n{"a":"secret"}\n', "t.jsonl, line 3: `a` has a different type than in earlier lines"),
+    ("t.jsonl", b'{"a":1}\n{"a":{"secret":1}}\n', "line 2: `a` has a different type than in earlier lines"),
     ("t.jsonl", b'{"a":1}\n{"a":secret}\n', "line 2: this is not a JSON object"),
     ("t.jsonl", b'{"a":1}\n["secret"]\n', "line 2: this is not a JSON object"),
     ("t.jsonl", b'{"a":1,"a":2}\n', "line 1: the key `a` occurs twice"),
@@ -469,15 +469,15 @@ def test_knobs_that_cannot_be_are_one_clear_error(folder: Path) -> None:
 
 
 MISFITS = [
-    ("a,b\n1,x\n", 'a,b\n1,"x\ny"\n2,z\n007,z\n', "line 5: the column `a` should hold whole numbers, as when"),
+    ("a,b\n1,x\n", 'a,b\n1,"x\ny"\n2,z\n007,z\n', "line 5: the column `a` should hold whole numbers, as it did when"),
     (
         "a,b\n31/12/2020,x\n",
         "a,b\n30/02/2020,y\n",
         "line 2: the column `a` should hold dates or times written as %d/%m/%Y",
     ),
-    ("a\ntrue\n", "a\nfalse\n\nsecret\n", "line 4: the column `a` should hold true and false, as when"),
-    ("a,b\n,x\n", "a,b\nsecret,x\n", "line 2: the column `a` should hold no values, as when"),
-    ("a,b\n1,x\n", "b,a\n1,x\n", "has other columns than the file read first"),
+    ("a\ntrue\n", "a\nfalse\n\nsecret\n", "line 4: the column `a` should hold true and false, as it did when"),
+    ("a,b\n,x\n", "a,b\nsecret,x\n", "line 2: the column `a` should hold no values, as it did when"),
+    ("a,b\n1,x\n", "b,a\n1,x\n", "does not have the same columns as the file read first"),
 ]
 
 
@@ -493,7 +493,7 @@ def test_a_line_of_json_that_does_not_fit_the_form_is_named(folder: Path) -> Non
     path = written(folder, '{"a":1}\n\n{"b":"secret"}\n', "t.jsonl")
     assert "line 3: the column `b` should hold dates or times" in the_problem(lambda: list(blocks(path, form)))
     path = written(folder, '{"a":"secret"}\n', "t.jsonl")
-    assert "another type" in the_problem(lambda: list(blocks(path, form)))
+    assert "a different type" in the_problem(lambda: list(blocks(path, form)))
     assert "is not a jsonl file" in the_problem(lambda: blocks(written(folder, "a\n1\n"), form))
 
 

@@ -229,7 +229,7 @@ BAD: list[tuple[Any, str]] = [
     (pd.DataFrame({"": [1]}), "column 1 has no name"),
     (pd.DataFrame({"a": [[1], [2]]}), "`a` holds Python objects (list)"),
     (pd.DataFrame({"a": [{"x": 1}]}), "`a` holds Python objects (dict)"),
-    (pd.DataFrame({"a": [1, "secret"]}, dtype=object), "`a` mixes kinds of values (int, str)"),
+    (pd.DataFrame({"a": [1, "secret"]}, dtype=object), "`a` mixes types of values (int, str)"),
     (pd.DataFrame({"a": [dt.date(2020, 1, 1), dt.datetime(2020, 1, 1)]}, dtype=object), "`a` mixes"),
     (pd.DataFrame({"a": [2**70]}, dtype=object), "`a` of dtype object"),
     (pd.DataFrame({"a": ["\ud800"]}, dtype=object), "`a` of dtype object"),

@@ -158,5 +158,5 @@ def test_identifiers_are_kept_as_given_and_fresh_ones_keep_apart() -> None:
 
 
 def test_rows_must_be_as_many() -> None:
-    with pytest.raises(ValueError, match="3 given rows"):
+    with pytest.raises(ValueError, match="3 partial rows"):
         overwrite(drawn(2), Table(pa.table({"age": [1, 2, 3]})), CODEC)

@@ -1,1 +1,1 @@
-"""Checking what came out: decided on decoded tables, without the code that made them."""
+"""Verification and quality of finished tables, computed from decoded values without the code that generated them."""

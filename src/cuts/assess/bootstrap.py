@@ -19,7 +19,7 @@ from cuts.lang.walks import statistics_of
 from cuts.read import exact
 
 RESAMPLES = 200  # bootstrap samples of an interval
-MAX_ROWS = 100_000  # resampled; of larger tables an evenly spaced part
+MAX_ROWS = 100_000  # rows that are resampled; larger tables are thinned evenly
 _PERCENTILES = (2.5, 97.5)
 
 Range: TypeAlias = tuple[float, float]
@@ -34,15 +34,15 @@ def intervals(
     draws: int = RESAMPLES,
     max_rows: int = MAX_ROWS,
 ) -> tuple[Range | None, ...]:
-    """For each quantity the 95 % range of its value in new samples of as many rows, from the rows of a conformed table.
+    """One 95 % interval per quantity: the range of its value in new samples of as many rows as the conformed table.
 
     This is where the value of a new sample would lie if its source had the distribution of this table: the bootstrap
-    distribution from its 2.5th to its 97.5th percentile. Two samples of one source differ by more, since both vary:
-    about 83 % of the time the value of one lies in the interval of the other.
+    distribution from its 2.5th to its 97.5th percentile. Two samples of the same source differ by more, since both
+    vary: the value of one lies in the interval of the other about 83 % of the time.
 
-    A quantity that is undefined has no interval, and resamples in which it is undefined are left out. Of more than
-    `max_rows` rows that many, evenly spaced, are resampled; the interval is then shifted to the value of the whole
-    table and narrowed around it by sqrt(max_rows / rows).
+    A quantity that is undefined has no interval, and resamples in which it is undefined are left out. If the table has
+    more than `max_rows` rows, that many, evenly spaced, are resampled; the interval is then shifted to the value of the
+    whole table and narrowed around it by sqrt(max_rows / rows).
 
     >>> import pyarrow as pa
     >>> from cuts.data.schema import Real
@@ -57,14 +57,16 @@ def intervals(
         return (None,) * len(quantities)
     part = _thinned(table, max_rows)
     drawn = _drawn(quantities, part, schema, table.rows, np.random.default_rng(seed), draws)
-    found = [_middle(np.broadcast_to(exact.combine(quantity, drawn.__getitem__), draws + 1)) for quantity in quantities]
+    middles = [
+        _middle(np.broadcast_to(exact.combine(quantity, drawn.__getitem__), draws + 1)) for quantity in quantities
+    ]
     values = [exact.value(quantity, table, schema) for quantity in quantities]
     if part is not table:
         narrowing = sqrt(part.rows / table.rows)
-        found = [middle and middle.moved(value, narrowing) for middle, value in zip(found, values, strict=True)]
+        middles = [middle and middle.moved(value, narrowing) for middle, value in zip(middles, values, strict=True)]
     return tuple(
         (middle.low, middle.high) if middle is not None and isfinite(value) else None
-        for middle, value in zip(found, values, strict=True)
+        for middle, value in zip(middles, values, strict=True)
     )
 
 
@@ -80,15 +82,15 @@ def _thinned(table: Table, max_rows: int) -> Table:
 def _drawn(
     quantities: Sequence[Quantity], part: Table, schema: Schema, rows: int, rng: np.random.Generator, draws: int
 ) -> dict[Statistic, Floats]:
-    """The values of every statistic: first on the part as it is, then in each resample. Weights sum to `rows`."""
-    known = dict.fromkeys(stat for quantity in quantities for stat in statistics_of(quantity))
-    prepared = [exact.merged(exact.prepare(stat, part, schema)) for stat in known]
+    """The values of every statistic: first in the part itself, then in each resample. Weights sum to `rows`."""
+    statistics = dict.fromkeys(stat for quantity in quantities for stat in statistics_of(quantity))
+    prepared = [exact.merged(exact.prepare(stat, part, schema)) for stat in statistics]
     values = np.empty((len(prepared), draws + 1))
     for draw in range(draws + 1):
         chosen = np.arange(part.rows) if draw == 0 else rng.integers(part.rows, size=part.rows)
         weights = np.bincount(chosen, minlength=part.rows).astype(np.float64) * (rows / part.rows)
-        values[:, draw] = [exact.weighted(one, weights) for one in prepared]
-    return {one.stat: row for one, row in zip(prepared, values, strict=True)}
+        values[:, draw] = [exact.weighted(statistic, weights) for statistic in prepared]
+    return {statistic.stat: row for statistic, row in zip(prepared, values, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,12 @@ class _Middle:
     high: float
 
     def moved(self, value: float, narrowing: float) -> _Middle:
-        """The same distances to another value, times `narrowing`."""
+        """The interval around another value, its distances multiplied by `narrowing`."""
         return _Middle(value, value + narrowing * (self.low - self.value), value + narrowing * (self.high - self.value))
 
 
 def _middle(values: Floats) -> _Middle | None:
-    """The middle of the defined resamples; the first value is that of the rows as they are."""
+    """The middle 95 % of the defined resamples; `values` starts with the value of the rows themselves."""
     defined = values[1:][np.isfinite(values[1:])]
     if not isfinite(values[0]) or not len(defined):
         return None

@@ -1,4 +1,4 @@
-"""Whether XGBoost can distinguish synthetic rows from unseen real ones: an AUC of 0.5 means it cannot, 1 always."""
+"""Whether XGBoost can distinguish synthetic rows from unseen real ones: an AUC of 0.5 is chance, 1 is perfect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cuts.assess.learners import fit_classifier, predict_probabilities
 from cuts.assess.sample import Sample, thin
 
 FOLDS = 5
-MAX_ROWS = 10_000  # of each side
+MAX_ROWS = 10_000  # per table
 MIN_ROWS = 2 * FOLDS
 
 
@@ -22,7 +22,7 @@ MIN_ROWS = 2 * FOLDS
 class Discriminator:
     """The mean AUC over the folds; `train_auc` is the AUC of train rows against test rows, which are both real."""
 
-    rows: int  # of each side
+    rows: int  # per table
     auc: float
     standard_error: float  # over the folds
     train_auc: float
@@ -31,11 +31,11 @@ class Discriminator:
 def measure_discriminator(
     synthetic: Sample, train: Sample, test: Sample, grid: Grid, *, seed: int, say: Callable[[str], None]
 ) -> Discriminator | None:
-    """The cross-validated AUC on equally many rows of each side; None when a table has fewer than `MIN_ROWS`."""
+    """The cross-validated AUC on equally many rows per table; None when a table has fewer than `MIN_ROWS`."""
     rows = min(synthetic.rows, train.rows, test.rows, MAX_ROWS)
     if rows < MIN_ROWS:
         return None
-    say("training a discriminator of synthetic and real rows")
+    say("training a discriminator between synthetic and real rows")
     rng = np.random.default_rng(seed)
     real = thin(test, rows, rng)
     of_synthetic, of_train = (_folds(thin(sample, rows, rng), real, train, grid, rng) for sample in (synthetic, train))

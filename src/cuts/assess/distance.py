@@ -1,8 +1,8 @@
-"""The distance of the marginals of the synthetic rows to those of the train rows, and the distance due to sampling.
+"""The distance between the marginals of the synthetic and the train rows, and how much of it is sampling error.
 
 The distance of two marginals is their total variation, half the sum over cells of |p - q|: 0 when they are equal, 1
-when they have no cell in common. The paper divides it by the number of cells; both are given. The floor is the distance
-of as many train rows resampled with replacement: the sampling error of independent rows of the right distribution.
+when they have no cell in common. The paper divides it by the number of cells; both are reported. The floor is the
+distance when as many train rows are resampled with replacement: the sampling error of rows from the true distribution.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Clique: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class DistanceSettings:
-    """How much is computed: sets of columns of one size, resamples for the floor, and cells of a dense marginal."""
+    """Limits: the number of column sets of one size, resamples for the floor, and cells of a dense marginal."""
 
     max_cliques: int = 1_500  # all triples of 21 columns are fewer
     resamples: int = 3
-    max_cells: int = 2_000_000  # beyond, only the cells that have rows are stored
+    max_cells: int = 2_000_000  # above this, only the cells that have rows are stored
 
 
 DEFAULT_SETTINGS = DistanceSettings()
@@ -87,7 +87,7 @@ def measure_marginals(
     say: Callable[[str], None],
     settings: DistanceSettings = DEFAULT_SETTINGS,
 ) -> Marginals:
-    """Distances of marginals of one, two and three columns: of all of them, and of those with the target."""
+    """The mean distances of marginals of one, two and three columns: of all, and of those with the target."""
     names = [axis.column.name for axis in grid.axes]
     rng = np.random.default_rng(seed)
     uniform = np.full(train.rows, 1 / train.rows)
@@ -164,7 +164,7 @@ def _measure(
 
 
 def _keys(codes: IntArray, clique: Clique, sizes: tuple[int, ...]) -> IntArray:
-    """The number of every row's cell in the marginal."""
+    """One cell number of the marginal per row."""
     key: IntArray = codes[clique[0]]
     for i in clique[1:]:
         key = key * sizes[i] + codes[i]

@@ -36,7 +36,7 @@ TrainedOn = Literal["synthetic", "train"]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The scores of one learner on the test rows: accuracy, balanced_accuracy and auc, or r2 and mae of numbers."""
+    """The scores of one learner on the test rows: accuracy, balanced_accuracy and auc, or r2 and mae for numbers."""
 
     learner: Classifier | Regressor
     trained_on: TrainedOn
@@ -104,13 +104,13 @@ def measure_downstream(trained: tuple[Trained, ...], test: Sample, *, target: st
 
 
 def with_target(sample: Sample, target: str) -> Sample:
-    """The rows that have a known value of the target."""
+    """The rows in which the target has a value."""
     kept = has_target(sample, target)
     return sample if kept.all() else sample.take(np.flatnonzero(kept))
 
 
 def has_target(sample: Sample, target: str) -> Bools:
-    """Where the target has a value, one of the schema if it is a category."""
+    """Where the target has a value; for a category column, a value of the schema."""
     column = _column(sample, target)
     values = sample.values[target]
     present: Bools = values < len(column.categories) if isinstance(column, Category) else ~np.isnan(values)
@@ -156,7 +156,7 @@ def _scores(trained: Trained, truth: Any) -> dict[str, float]:
 
 
 def _mean_auc(probabilities: Floats, truth: IntArray) -> float:
-    """The mean over the classes that occur of the AUC of one against the rest; not a number if only one occurs."""
+    """The one-against-rest AUC averaged over the classes that occur; NaN if only one class occurs."""
     classes = np.unique(truth)
     if len(classes) < 2:
         return nan

@@ -58,9 +58,9 @@ def evaluate(
     *,
     say: Callable[[str], None] = lambda _: None,
 ) -> Quality:
-    """How close a synthetic table is to the train rows, how useful and fair it is, and what it discloses of them.
+    """How close a synthetic table is to the train rows, how useful and fair it is, and what it discloses about them.
 
-    `test` are real rows that no model was trained on. Raises `CutsError` with every problem of the input before
+    `test` contains real rows that no model was trained on. Raises `CutsError` with every problem of the input before
     anything is measured; `say` is called with a message before each step.
     """
     options = EvaluateOptions() if options is None else options

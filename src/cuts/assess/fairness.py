@@ -19,7 +19,7 @@ from cuts.vocab.names import fairness_measures
 class LearnerGaps:
     """The gaps of one learner between the groups of a column, by the name of the measure.
 
-    Not a number where fewer than two groups have the rows a measure needs.
+    A gap is NaN where fewer than two groups have the rows the measure needs.
     """
 
     protected: str
@@ -30,7 +30,7 @@ class LearnerGaps:
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """The gaps of all learners; `groups` has the number of test rows per group of each protected column."""
+    """The gaps of all learners; `groups` has the number of test rows per group, by protected column."""
 
     target: str
     desired: str
@@ -70,8 +70,8 @@ def gaps(chosen: Bools, deserving: Bools, group: IntArray) -> dict[str, float]:
     """The value of every fairness measure, by its name.
 
     >>> yes, no = True, False
-    >>> found = gaps(np.array([yes, no, yes, yes]), np.array([yes, no, yes, no]), np.array([0, 0, 1, 1]))
-    >>> found["DEMOGRAPHIC_PARITY"], found["EQUALITY_OF_OPPORTUNITY"], found["EQUALIZED_ODDS"]
+    >>> values = gaps(np.array([yes, no, yes, yes]), np.array([yes, no, yes, no]), np.array([0, 0, 1, 1]))
+    >>> values["DEMOGRAPHIC_PARITY"], values["EQUALITY_OF_OPPORTUNITY"], values["EQUALIZED_ODDS"]
     (0.5, 0.0, 1.0)
     """
     members = (group[:, None] == np.unique(group)[None, :]) * 1.0

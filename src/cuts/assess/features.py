@@ -16,8 +16,8 @@ from cuts.data.table import IntArray
 Features = Literal["raw", "bins"]
 Matrix: TypeAlias = NDArray[np.float32]
 
-MAX_LEVELS = 256  # one-hot columns per category column; rarer categories share the last
-MAX_ROWS = 200_000  # trained on
+MAX_LEVELS = 256  # one-hot columns per category column; rarer categories share the last one
+MAX_ROWS = 200_000  # rows a learner is trained on
 
 
 def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str], features: Features) -> Matrix:
@@ -34,17 +34,17 @@ def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str]
 
 
 def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
-    places, size = cell(sample, axis), axis.size
+    cells, size = cell(sample, axis), axis.size
     if size > MAX_LEVELS:
         owner = _shared(cell(train, axis), size)
-        places, size = owner[places], MAX_LEVELS
-    marks: Matrix = np.zeros((sample.rows, size), np.float32)
-    marks[np.arange(sample.rows), places] = 1.0
-    return marks
+        cells, size = owner[cells], MAX_LEVELS
+    matrix: Matrix = np.zeros((sample.rows, size), np.float32)
+    matrix[np.arange(sample.rows), cells] = 1.0
+    return matrix
 
 
 def _shared(seen: IntArray, size: int) -> IntArray:
-    """The one-hot column of every category: the most frequent have their own, the rest share the last."""
+    """The one-hot column of every category: the most frequent have their own, the others share the last one."""
     frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: MAX_LEVELS - 1]
     owner = np.full(size, MAX_LEVELS - 1, dtype=np.int64)
     owner[frequent] = np.arange(len(frequent))
@@ -58,6 +58,6 @@ def _numbers(sample: Sample, train: Sample, axis: Axis) -> Matrix:
     missing = np.isnan(values)
     if axis.missing is None:
         return values.astype(np.float32)[:, None]
-    known = train.values[name][~np.isnan(train.values[name])]
-    middle = (float(np.median(known)) - axis.low) / ((axis.high - axis.low) or 1.0) if len(known) else 0.0
-    return np.stack([np.where(missing, middle, values), missing], axis=1).astype(np.float32)
+    present = train.values[name][~np.isnan(train.values[name])]
+    median = (float(np.median(present)) - axis.low) / ((axis.high - axis.low) or 1.0) if len(present) else 0.0
+    return np.stack([np.where(missing, median, values), missing], axis=1).astype(np.float32)

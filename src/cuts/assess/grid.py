@@ -1,7 +1,7 @@
-"""The cells on which tables are compared: one per category, and for numbers bins over the range of the train rows.
+"""The cells on which tables are compared: one per category, and bins over the range of the train rows for numbers.
 
-Equal-width bins are those of the paper, so that distances are comparable with its tables; they are not the bins a model
-learns on. Missing values and categories outside the schema have a cell of their own if there are any.
+Equal-width bins follow the paper, so that distances are comparable with its tables; models learn on other bins. Missing
+values and categories outside the schema have a cell of their own if there are any.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Axis:
     high: float = 0.0
     step: float = 1.0
     edges: tuple[float, ...] | None = None  # of quantile bins
-    missing: int | None = None  # its cell
-    unknown: int | None = None
+    missing: int | None = None  # the cell of missing values
+    unknown: int | None = None  # the cell of categories outside the schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +63,28 @@ def cell(sample: Sample, axis: Axis) -> IntArray:
     """The cell of every value of one column; values outside the train range are in the first or last bin."""
     values = sample.values[axis.column.name]
     if isinstance(axis.column, Category):
-        places = values.astype(np.int64)
-        known = len(axis.column.categories)
+        indices = values.astype(np.int64)
+        category_count = len(axis.column.categories)
         if axis.unknown is None:
-            return places
-        return np.where(places > known, axis.unknown, places)
+            return indices
+        return np.where(indices > category_count, axis.unknown, indices)
     missing = np.isnan(values)
     numbers = np.where(missing, axis.low, values)
     if axis.edges is not None:
-        found = np.searchsorted(np.array(axis.edges), numbers, side="right").astype(np.int64)
+        bin_numbers = np.searchsorted(np.array(axis.edges), numbers, side="right").astype(np.int64)
     else:
-        found = np.clip(np.floor((numbers - axis.low) / axis.step), 0, BINS - 1).astype(np.int64)
-    return found if axis.missing is None else np.where(missing, axis.missing, found)
+        bin_numbers = np.clip(np.floor((numbers - axis.low) / axis.step), 0, BINS - 1).astype(np.int64)
+    return bin_numbers if axis.missing is None else np.where(missing, axis.missing, bin_numbers)
 
 
 def _axis(column: Modelled, train: Sample, samples: Sequence[Sample], bins: Bins) -> Axis:
     if isinstance(column, Category):
-        known = len(column.categories)
+        category_count = len(column.categories)
         highest = max(int(sample.values[column.name].max()) for sample in samples)
-        has_missing = column.missing or any((sample.values[column.name] == known).any() for sample in samples)
-        missing = known if has_missing else None
-        unknown = known + has_missing if highest > known else None
-        return Axis(column, known + has_missing + (unknown is not None), missing=missing, unknown=unknown)
+        has_missing = column.missing or any((sample.values[column.name] == category_count).any() for sample in samples)
+        missing = category_count if has_missing else None
+        unknown = category_count + has_missing if highest > category_count else None
+        return Axis(column, category_count + has_missing + (unknown is not None), missing=missing, unknown=unknown)
     has_missing = column.missing or any(np.isnan(sample.values[column.name]).any() for sample in samples)
     low, high, edges = _numbers(column, train, bins)
     size = BINS if edges is None else len(edges) + 1

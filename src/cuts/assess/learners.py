@@ -19,11 +19,11 @@ Classifier = Literal["xgboost", "random forest", "logistic regression"]
 Regressor = Literal["xgboost", "random forest", "ridge regression"]
 CLASSIFIERS: tuple[Classifier, ...] = get_args(Classifier)
 REGRESSORS: tuple[Regressor, ...] = get_args(Regressor)
-RANDOM_STATE = 42  # the paper's
+RANDOM_STATE = 42  # the seed used in the paper
 
 
 def missing_libraries() -> list[Diagnostic]:
-    """A diagnostic if the learners' libraries cannot be imported, else nothing."""
+    """One diagnostic if the learners' libraries cannot be imported, else an empty list."""
     absent = []
     for library, package in (("sklearn", "scikit-learn"), ("xgboost", "xgboost")):
         try:
@@ -34,7 +34,7 @@ def missing_libraries() -> list[Diagnostic]:
 
 
 def fit_classifier(learner: Classifier, features: Any, classes: IntArray) -> Any:
-    """A classifier trained on the rows; `classes` are numbered from 0, and each occurs."""
+    """A classifier trained on the rows; `classes` are numbered from 0, and every class occurs."""
     return _fit(_classifier(learner), features, classes)
 
 

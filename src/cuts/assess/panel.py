@@ -1,7 +1,7 @@
 """The measures of MODEL commands: a panel of classifiers is trained on a table and evaluated on reference rows.
 
-The learners are those of `assess/learners.py`. Which of them decides whether a command holds: for fairness the first,
-for utility the strongest; the results of all are reported. An interval is a 95 % bootstrap interval over the reference
+The learners are in `assess/learners.py`. For fairness the first of them decides whether a command holds, for utility
+the strongest; the results of all are reported. An interval is a 95 % bootstrap interval over the reference
 rows. It shows how precisely these rows determine the number, not how it varies between tables.
 """
 
@@ -32,7 +32,7 @@ _PERCENTILES = (2.5, 97.5)
 class LearnerResult:
     """One learner trained on the table: the measure on the reference rows, its interval, and its accuracy there.
 
-    Not a number where the rows leave it undefined, for instance with a single group.
+    NaN where the measure is undefined, for instance with a single group.
     """
 
     learner: Classifier
@@ -43,16 +43,16 @@ class LearnerResult:
 
 @dataclass(frozen=True, slots=True)
 class PanelResult:
-    """A measure of all learners of a panel; `deciding` is the one a bound is compared with."""
+    """A measure for all learners of a panel; the bound is compared with the result of `deciding`."""
 
     learners: tuple[LearnerResult, ...]
     deciding: LearnerResult
-    rows: int  # of the reference
+    rows: int  # reference rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """What a learner predicts for the reference rows and what is true, as indices of the target's categories."""
+    """Predicted and true classes of the reference rows, as indices into the target's categories."""
 
     predicted: IntArray
     truth: IntArray
@@ -98,11 +98,11 @@ class ReferenceRows:
 def evaluate_panel(
     measure: MeasureOf, table: Table, reference: ReferenceRows, panel: Sequence[Classifier] = CLASSIFIERS
 ) -> PanelResult:
-    """A measure of learners trained on a table; undefined where no row of it, or of the reference, has the target."""
+    """A measure for learners trained on a table; NaN if no row of the table, or no reference row, has the target."""
     labelled = with_target(read_sample(table, reference.schema, "synthetic"), measure.target).rows
     if labelled and reference.rows(measure.target):
         predictions = [(learner, reference.predict(learner, table, measure)) for learner in panel]
-        results = [_result(learner, one, measure, reference.schema) for learner, one in predictions]
+        results = [_result(*pair, measure, reference.schema) for pair in predictions]
     else:
         results = [LearnerResult(learner, nan, (nan, nan), nan) for learner in panel]
     entry = measures()[measure.name]
@@ -122,7 +122,7 @@ def desired_index(measure: MeasureOf, schema: Schema) -> int:
 
 
 def value_of(measure: MeasureOf, predictions: Predictions, schema: Schema) -> float:
-    """The measure of predictions; with several protected columns the largest."""
+    """The measure of predictions; the largest value if there are several protected columns."""
     return _values(measure, predictions, schema, [np.arange(predictions.rows.rows)])[0]
 
 
@@ -173,12 +173,12 @@ def _probabilities(predictions: Predictions, *, certain: bool) -> tuple[Floats, 
 
 
 def _outcomes(measure: MeasureOf, predictions: Predictions, schema: Schema) -> tuple[Floats, Floats]:
-    """1 where the desired outcome is predicted, and 1 where it is the true one."""
+    """Two arrays: 1 where the desired outcome is predicted, and 1 where it is true."""
     desired = desired_index(measure, schema)
     return (predictions.predicted == desired) * 1.0, (predictions.truth == desired) * 1.0
 
 
 def _members(group: IntArray) -> Floats:
-    """(rows, groups): 1 where a row belongs to a group."""
+    """1 where a row belongs to a group, else 0: shape (rows, groups)."""
     members: Floats = (group[:, None] == np.unique(group)[None, :]) * 1.0
     return members

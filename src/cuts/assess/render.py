@@ -114,7 +114,7 @@ def _statistics(verdicts: Sequence[Verdict]) -> str:
         ("tolerance", [_number(fact.tolerance) for fact in facts]),
         (_RANGE, [_range(fact.interval) for fact in facts]),
     ]
-    optional = {"real", "model", _RANGE}  # left out where no fact has one
+    optional = {"real", "model", _RANGE}  # left out if no fact has a value
     shown = [(head, cells) for head, cells in columns if head not in optional or set(cells) != {_NONE}]
     heads = [head for head, _ in shown]
     right = [index for index, head in enumerate(heads) if head not in ("statistic", _RANGE)]
@@ -171,7 +171,7 @@ def _cell(value: object) -> str:
 
 
 def plain(value: object) -> object:
-    """A value in terms of JSON: an undefined number is null."""
+    """The value in JSON types; an undefined number is null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):

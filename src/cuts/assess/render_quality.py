@@ -16,19 +16,19 @@ from cuts.assess.grid import BINS
 from cuts.assess.leakage import Leakage
 from cuts.assess.render import plain
 from cuts.assess.sample import Outside
-from cuts.assess.support import SMALLEST_GROUP
+from cuts.assess.support import MIN_GROUP_ROWS
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.vocab.names import measures
 
-MAX_FURTHEST = 3  # columns named
+MAX_COLUMNS_NAMED = 3  # of those furthest above the floor
 
 
 def as_text(quality: Quality) -> str:
-    """One short table per part, each with what to compare its numbers with."""
+    """One short table per part, with a yardstick for its numbers."""
     rows = quality.rows
     blocks = [f"{counted(rows.synthetic, 'synthetic row')} against {rows.train:,} train and {rows.test:,} test rows"]
-    blocks += ["\n".join(_outside(one) for one in quality.outside)] if quality.outside else []
+    blocks += ["\n".join(map(_outside, quality.outside))] if quality.outside else []
     if quality.marginals is not None:
         blocks.append(_marginals(quality.marginals, quality.target))
     if quality.downstream is not None:
@@ -47,18 +47,18 @@ def as_data(quality: Quality) -> dict[str, Any]:
     return plain(asdict(quality))  # type: ignore[return-value]
 
 
-def _outside(one: Outside) -> str:
+def _outside(outside: Outside) -> str:
     counts = (
-        (one.beyond, "outside the range of the schema, clipped to it"),
-        (one.unknown, "not in the schema"),
-        (one.missing, "missing although the schema allows no missing values"),
+        (outside.beyond, "outside the range of the schema, clipped to it"),
+        (outside.unknown, "not in the schema"),
+        (outside.missing, "missing although the schema allows no missing values"),
     )
     problems = "; ".join(f"{counted(count, 'value')} {what}" for count, what in counts if count)
-    return f"{one.table} `{one.column}`: {problems}"
+    return f"{outside.table} `{outside.column}`: {problems}"
 
 
-def _marginals(found: Marginals, target: str | None) -> str:
-    kind = "equal-width" if found.bins == "uniform" else "quantile"
+def _marginals(marginals: Marginals, target: str | None) -> str:
+    kind = "equal-width" if marginals.bins == "uniform" else "quantile"
     table = align(
         ["columns", "marginals", "distance", "floor", "per cell", "floor per cell"],
         [
@@ -70,15 +70,16 @@ def _marginals(found: Marginals, target: str | None) -> str:
                 f"{d.paper:.2e}",
                 f"{d.paper_floor:.2e}",
             ]
-            for d in found.distances
+            for d in marginals.distances
         ],
         right=[1, 2, 3, 4, 5],
     )
-    above = [column for column in found.columns if column.distance > column.floor]
-    furthest = sorted(above, key=lambda c: c.floor - c.distance)[:MAX_FURTHEST]
+    above = [column for column in marginals.columns if column.distance > column.floor]
+    furthest = sorted(above, key=lambda c: c.floor - c.distance)[:MAX_COLUMNS_NAMED]
     named = ", ".join(f"`{c.column}` {c.distance:.4f} (floor {c.floor:.4f})" for c in furthest)
-    lines = [f"Marginals: total variation distance to the train rows, {BINS} {kind} bins; floor: resampled rows", table]
-    return "\n".join([*lines, *_parts_measured(found.distances), f"furthest above the floor: {named or 'none'}"])
+    distance = f"total variation distance to the train rows, {BINS} {kind} bins"
+    lines = [f"Marginals: {distance}; floor: resampled train rows", table]
+    return "\n".join([*lines, *_parts_measured(marginals.distances), f"furthest above the floor: {named or 'none'}"])
 
 
 def _parts_measured(distances: Sequence[Distance]) -> Iterator[str]:
@@ -88,7 +89,7 @@ def _parts_measured(distances: Sequence[Distance]) -> Iterator[str]:
             yield f"{d.marginals:,} of {d.possible:,} marginals of {d.ways} columns{which}, chosen at random"
 
 
-def _downstream(found: Downstream) -> str:
+def _downstream(downstream: Downstream) -> str:
     heads = {
         "accuracy": "accuracy",
         "balanced_accuracy": "balanced accuracy",
@@ -96,38 +97,43 @@ def _downstream(found: Downstream) -> str:
         "r2": "R2",
         "mae": "mean absolute error",
     }
-    names = list(found.scores[0].measures)
+    names = list(downstream.scores[0].measures)
     table = align(
         ["learner", "trained on", *(heads[name] for name in names)],
-        [[s.learner, s.trained_on, *_numbers(s.measures, names)] for s in found.scores],
+        [[s.learner, s.trained_on, *_numbers(s.measures, names)] for s in downstream.scores],
         right=range(2, 2 + len(names)),
     )
-    encoding = "raw numbers" if found.features == "raw" else f"numbers in {BINS} bins"
-    return f"Predicting `{found.target}`: scores on {counted(found.test_rows, 'test row')}, {encoding}\n{table}"
+    encoding = "raw numbers" if downstream.features == "raw" else f"numbers in {BINS} bins"
+    return (
+        f"Predicting `{downstream.target}`: scores on {counted(downstream.test_rows, 'test row')}, {encoding}\n{table}"
+    )
 
 
 def _numbers(measures: Mapping[str, float], names: Sequence[str]) -> list[str]:
     return [f"{measures[name]:.4g}" if name == "mae" else _three(measures[name]) for name in names]
 
 
-def _fairness(found: Fairness) -> str:
-    names = list(found.learners[0].gaps)
+def _fairness(fairness: Fairness) -> str:
+    names = list(fairness.learners[0].gaps)
     table = align(
         ["protected", "learner", "trained on", *(measures()[name].heading for name in names)],
-        [[one.protected, one.learner, one.trained_on, *(_three(one.gaps[n]) for n in names)] for one in found.learners],
+        [
+            [gaps.protected, gaps.learner, gaps.trained_on, *(_three(gaps.gaps[n]) for n in names)]
+            for gaps in fairness.learners
+        ],
         right=range(3, 3 + len(names)),
     )
-    lines = [f"Fairness: gaps between groups in predicting `{found.desired}` for the test rows; 0 is equal", table]
-    for column, groups in found.groups.items():
-        small = any(rows < SMALLEST_GROUP for rows in groups.values())
+    lines = [f"Fairness: gaps between groups in predicting `{fairness.desired}` for the test rows; 0 is equal", table]
+    for column, groups in fairness.groups.items():
+        small = any(rows < MIN_GROUP_ROWS for rows in groups.values())
         sizes = ", ".join(f"{name} {rows:,}" for name, rows in groups.items())
-        warning = f"; the rates of a group below {SMALLEST_GROUP} rows are imprecise" if small else ""
+        warning = f"; the rates of a group below {MIN_GROUP_ROWS} rows are imprecise" if small else ""
         lines.append(f"test rows by `{column}`: {sizes}{warning}")
     return "\n".join(lines)
 
 
-def _leakage(found: Leakage, train_rows: int) -> str:
-    near, copies, binned = found.nearness, found.copies, found.copies_on_bins
+def _leakage(leakage: Leakage, train_rows: int) -> str:
+    near, copies, binned = leakage.nearness, leakage.copies, leakage.copies_on_bins
     table = align(
         ["", "train", "test"],
         [
@@ -150,18 +156,17 @@ def _leakage(found: Leakage, train_rows: int) -> str:
     return "\n".join(lines)
 
 
-def _discriminator(found: Discriminator) -> str:
+def _discriminator(discriminator: Discriminator) -> str:
     table = align(
         ["rows", "AUC", "standard error"],
         [
-            ["synthetic", _three(found.auc), _three(found.standard_error)],
-            ["train", _three(found.train_auc), ""],
+            ["synthetic", _three(discriminator.auc), _three(discriminator.standard_error)],
+            ["train", _three(discriminator.train_auc), ""],
         ],
         right=[1, 2],
     )
-    return (
-        f"Discriminator: XGBoost classifies {found.rows:,} rows against as many test rows; AUC 0.5 is chance\n{table}"
-    )
+    rows = f"{discriminator.rows:,} rows against as many test rows"
+    return f"Discriminator: XGBoost classifies {rows}; AUC 0.5 is chance\n{table}"
 
 
 def _three(value: float) -> str:

@@ -27,10 +27,10 @@ _WITHOUT_TARGET = "`--parts marginals,leakage,discriminator`"
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOptions:
-    """What to evaluate; an option that is None has its default.
+    """What to evaluate; None stands for the default.
 
-    By default `target` and `protected` are the schema's, `desired` is the target's last category, and `parts` are all
-    that apply. `features` is how learners see numbers, `bins` how numbers are binned to compare marginals. The same
+    By default `target` and `protected` come from the schema, `desired` is the target's last category, and `parts` are
+    all that apply. `features` is how learners see numbers, `bins` how numbers are binned to compare marginals. The same
     `seed` gives the same numbers.
     """
 
@@ -134,7 +134,7 @@ def _name_problems(
 def _unanswerable(
     parts: Sequence[Part], schema: Schema, target: str | None, groups: Sequence[str], *, typed: bool
 ) -> Iterator[Diagnostic]:
-    """Parts requested by name that lack something."""
+    """One diagnostic per column or option that a part requested by name lacks."""
     for part in parts:
         if part in ("downstream", "fairness") and target is None:
             yield missing_argument(part, "target")
@@ -181,10 +181,10 @@ def _with_classes(schema: Schema, train: Table, names: Sequence[str]) -> Schema:
 def _one_class(samples: Sequence[Sample], target: str) -> Iterator[Diagnostic]:
     for sample in samples:
         column = next(column for column in sample.columns if column.name == target)
-        known = np.unique(sample.values[target][has_target(sample, target)])
-        if isinstance(column, Category) and len(known) < 2:
-            yield single_class(target, sample.role, [column.categories[int(place)] for place in known])
-        elif len(known) == 0:
+        present = np.unique(sample.values[target][has_target(sample, target)])
+        if isinstance(column, Category) and len(present) < 2:
+            yield single_class(target, sample.role, [column.categories[int(index)] for index in present])
+        elif len(present) == 0:
             yield single_class(target, sample.role, [])
 
 
@@ -197,7 +197,7 @@ def empty_table(role: Role) -> Diagnostic:
 
 
 def missing_column(name: str, role: Role, table: Table) -> Diagnostic:
-    """A column one of the tables lacks."""
+    """A column that one of the tables does not have."""
     return names.missing_column(name, f"the {role} table", table.names)
 
 

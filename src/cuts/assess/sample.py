@@ -1,6 +1,6 @@
 """A table as arrays: categories as indices of the schema's list, numbers clipped to its range.
 
-Values outside the schema are counted and are no error: evaluation takes the rows as they are.
+Values outside the schema are counted and are not an error: evaluation takes the rows as they are.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The rows of a table. A category is its index in the schema's list; the next two are missing and unknown."""
+    """The rows of a table. A category is its index in the schema's list; two more indices mean missing and unknown."""
 
     role: Role
     columns: tuple[Modelled, ...]
@@ -52,27 +52,27 @@ class Sample:
         return tuple(column.name for column in self.columns)
 
     def take(self, rows: IntArray) -> Sample:
-        """Some of the rows, in the order given."""
+        """The rows with these indices, in that order."""
         chosen = Table(self.table.arrow.take(pa.array(rows)))
         return Sample(self.role, self.columns, chosen, {name: values[rows] for name, values in self.values.items()})
 
 
 def comparable(schema: Schema) -> tuple[Modelled, ...]:
-    """The columns that can be compared: all but identifiers and empty ones."""
+    """The columns that can be compared: all but identifiers and empty columns."""
     return tuple(column for column in schema if not isinstance(column, Identifier | Empty))
 
 
 def read_sample(table: Table, schema: Schema, role: Role) -> Sample:
-    """The comparable columns of a table; raises `CutsError` when one is absent or of another type."""
+    """The comparable columns of a table; raises `CutsError` when a column is absent or of another type."""
     columns = comparable(schema)
     typed = conform(table, schema, [column.name for column in columns])
     return Sample(role, columns, typed, {column.name: _values(typed, column) for column in columns})
 
 
 def outside(samples: Sequence[Sample]) -> tuple[Outside, ...]:
-    """The values outside the schema, for every column and table that has some."""
-    found = [_outside(sample, column) for sample in samples for column in sample.columns]
-    return tuple(one for one in found if one.beyond or one.unknown or one.missing)
+    """The counts of values outside the schema, one per column and table that has any."""
+    counts = [_outside(sample, column) for sample in samples for column in sample.columns]
+    return tuple(count for count in counts if count.beyond or count.unknown or count.missing)
 
 
 def thin(sample: Sample, max_rows: int, rng: np.random.Generator) -> Sample:

@@ -1,4 +1,4 @@
-"""Warnings that need rows: conditions and groups too small to verify what the program asks for."""
+"""Warnings that need rows: conditions and groups too small to verify the targets of the program."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from cuts.read import exact
 from cuts.text.diagnostic import Diagnostic, counted
 from cuts.vocab.names import statistics
 
-STANDARD_ERRORS = 1.96  # on each side of a 95 % interval
-SMALLEST_GROUP = 385  # rows; the margin of error of a rate is then at most 5 percentage points
+STANDARD_ERRORS_95 = 1.96  # half the width of a 95 % interval of the normal distribution
+MIN_GROUP_ROWS = 385  # from here on the margin of error of a rate is at most 5 percentage points
 
 
 def check_support(spec: Spec, table: Table) -> tuple[Diagnostic, ...]:
@@ -82,7 +82,7 @@ def _thin_condition(
         values = values[~np.isnan(values)]
     else:
         values = exact.mask(arg, table)[rows].astype(np.float64)
-    margin = STANDARD_ERRORS * float(values.std()) / sqrt(len(values)) if len(values) else float("inf")
+    margin = STANDARD_ERRORS_95 * float(values.std()) / sqrt(len(values)) if len(values) else float("inf")
     if len(values) < 2 or margin > tolerance:
         yield rare_condition(command, len(values), margin, tolerance)
 
@@ -90,7 +90,7 @@ def _thin_condition(
 def _small_groups(measure: MeasureOf, command: ModelGoal | ModelAim, table: Table) -> Iterator[Diagnostic]:
     for name in measure.protected:
         counts = {str(v["values"]): v["counts"] for v in table.column(name).value_counts().to_pylist()}
-        small = [(group, count) for group, count in counts.items() if count < SMALLEST_GROUP]
+        small = [(group, count) for group, count in counts.items() if count < MIN_GROUP_ROWS]
         if small:
             yield small_group(command, name, *min(small, key=lambda pair: pair[1]))
 
@@ -112,9 +112,9 @@ def small_group(command: ModelGoal | ModelAim, column: str, group: str, rows: in
     """A group whose rates are imprecise."""
     return Diagnostic(
         "small-group",
-        f"the group `{column}` = `{group}` has only {rows} rows: its rates are imprecise",
+        f"the group `{column}` = `{group}` has only {counted(rows, 'row')}: its rates are imprecise",
         command.origin.body_span,
-        f"fewer than {SMALLEST_GROUP} rows",
+        f"fewer than {MIN_GROUP_ROWS} rows",
         "merge small groups in the data, or protect a column with larger groups",
         severity="warning",
     )

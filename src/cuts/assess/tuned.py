@@ -20,9 +20,10 @@ class Utility:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One command over the folds: in how many it holds, if that can be checked from a table, and its mean numbers.
+    """One command over the folds: the number of folds in which it holds (None if a table cannot tell), and its means.
 
-    For a row rule the number is the share of rows that satisfy it, for two statistics compared their difference.
+    The mean is over the folds: of the share of rows that satisfy a row rule, of the difference of two statistics that
+    are compared, else of the statistic itself.
     """
 
     number: int
@@ -49,7 +50,7 @@ class Tuning:
 
     rows: int
     folds: int
-    label: str | None  # utility is the accuracy of predicting it; without one, the closeness of pairs of columns
+    label: str | None  # utility is the accuracy of predicting the label; if None, the closeness of pairs of columns
     free: Utility
     points: tuple[Point, ...]
 
@@ -64,7 +65,7 @@ class Tuning:
 
 
 def sum_up(values: Mapping[str, str], utilities: Sequence[float], verdicts: Sequence[tuple[Verdict, ...]]) -> Point:
-    """The point of a combination of values, from one utility and the verdicts per fold."""
+    """The point of a combination of values, from the utility and the verdicts of every fold."""
     checked = [[verdict for verdict in fold if verdict.rows is not None or verdict.facts] for fold in verdicts]
     outcomes = tuple(_outcome(by_fold) for by_fold in zip(*checked, strict=True))
     return Point(values, find_utility(utilities), sum(holds(fold) for fold in verdicts), outcomes)
@@ -82,9 +83,9 @@ def find_utility(utilities: Sequence[float]) -> Utility:
 def _outcome(folds: Sequence[Verdict]) -> Outcome:
     """One command's verdicts on all folds."""
     first = folds[0]
-    held = None if first.holds is None else sum(verdict.holds is True for verdict in folds)
+    folds_held = None if first.holds is None else sum(verdict.holds is True for verdict in folds)
     means = tuple(fmean(numbers) for numbers in zip(*map(_numbers, folds), strict=True))
-    return Outcome(first.number, first.line, first.title, first.level, held, means)
+    return Outcome(first.number, first.line, first.title, first.level, folds_held, means)
 
 
 def _numbers(verdict: Verdict) -> list[float]:

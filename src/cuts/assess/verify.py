@@ -37,13 +37,13 @@ from cuts.lang.spec import (
 from cuts.lang.walks import columns_of, level, shares_of
 from cuts.read import exact
 
-EXAMPLES = 3  # counterexample rows shown
+MAX_EXAMPLES = 3  # rows shown that break a rule
 _NOT_TRAINED = "needs classifiers trained on the table and evaluated on real rows (`--real`)"
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How many rows satisfy a rule, of all and of those it applies to (where its condition holds)."""
+    """How many rows satisfy a rule: of all rows, and of the rows it applies to (where its condition holds)."""
 
     total: int
     satisfied: int
@@ -103,10 +103,11 @@ def verify(
 ) -> tuple[Verdict, ...]:
     """One verdict per command, decided on the table's values as written.
 
-    Each fact also shows the same number in the `real` table and in the `model`, whose numbers are given by key
-    (`lang/comparisons.py`). For commands about classifiers, the learners of the `panel` are trained on the table and
-    tested on the `reference` rows, by default the real ones. The real table of a private program must not show in a
-    verdict: `real` is then a ValueError, and the reference rows are those of the private model before it was shaped.
+    Each fact also shows the same number in the `real` table and in the `model`, a mapping from keys
+    (`lang/comparisons.py`) to numbers. For commands about classifiers, the learners of the `panel` are trained on the
+    table and tested on the `reference` rows, by default the real rows. The real table of a private program must not
+    show in a verdict: `real` then raises ValueError, and the reference rows come from the private model before it was
+    shaped.
     Without `interval` there is no bootstrap.
     """
     if real is not None and spec.privacy is not None:
@@ -126,7 +127,7 @@ def holds(verdicts: tuple[Verdict, ...]) -> bool:
 def _panels(
     spec: Spec, table: Table, reference: Table | None, learners: Sequence[Classifier]
 ) -> dict[int, PanelResult]:
-    """The results on the reference rows of classifiers trained on the table, by a command's number."""
+    """By command number, the results on the reference rows of classifiers trained on the table."""
     commands = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
     if not commands or reference is None or not learners or missing_libraries():
         return {}
@@ -192,12 +193,12 @@ def _verdict(
     table: Table,
     written: Table,
     spec: Spec,
-    known: Mapping[Key, Fact],
+    facts_by_key: Mapping[Key, Fact],
     panels: Mapping[int, PanelResult],
 ) -> Verdict:
     """The verdict on a conformed table; `written` is the table before its types were conformed, for examples."""
     origin = command.origin
-    held: bool | None = None
+    is_met: bool | None = None
     rows: Rows | None = None
     facts: tuple[Fact, ...] = ()
     panel = panels.get(origin.number)
@@ -205,15 +206,15 @@ def _verdict(
     match command:
         case RowRule():
             rows = _rows(command, table, None if spec.privacy is not None else written)
-            held = rows.satisfied == rows.total
+            is_met = rows.satisfied == rows.total
         case TableGoal(goal):
-            facts = tuple(known[comparison.key] for comparison in comparisons_of(command))
-            held = _met(goal, known)
+            facts = tuple(facts_by_key[comparison.key] for comparison in comparisons_of(command))
+            is_met = _met(goal, facts_by_key)
         case TableAim(direction):
-            facts = (known[command.key],)
+            facts = (facts_by_key[command.key],)
             note = f"{direction.lower()}d: no target to meet"
         case ModelGoal(_, op, bound, tolerance):
-            held = None if panel is None else _within(panel.deciding.value, op, bound, tolerance)
+            is_met = None if panel is None else _within(panel.deciding.value, op, bound, tolerance)
             note = _NOT_TRAINED if panel is None else _evaluated_on(spec)
         case ModelAim(direction):
             note = _NOT_TRAINED if panel is None else f"{direction.lower()}d: no target to meet"
@@ -222,7 +223,7 @@ def _verdict(
         case _:
             assert_never(command)
     command_fields = (origin.number, origin.line, origin.text, origin.title, level(command))
-    return Verdict(*command_fields, held, rows, facts, note, panel)
+    return Verdict(*command_fields, is_met, rows, facts, note, panel)
 
 
 def _evaluated_on(spec: Spec) -> str:
@@ -232,7 +233,7 @@ def _evaluated_on(spec: Spec) -> str:
 def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:
     satisfied = exact.mask(rule.pred, table)
     applicable = exact.mask(rule.pred.left, table) if isinstance(rule.pred, Implies) else np.ones_like(satisfied)
-    violating = [int(row) for row in np.flatnonzero(~satisfied)[:EXAMPLES]]
+    violating = [int(row) for row in np.flatnonzero(~satisfied)[:MAX_EXAMPLES]]
     names = [name for name in table.names if name in columns_of(rule.pred)]
     return Rows(
         total=table.rows,
@@ -245,7 +246,7 @@ def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:
 
 
 def _met(goal: Goal, facts: Mapping[Key, Fact]) -> bool:
-    """Whether a goal is met, by the facts of its comparisons."""
+    """Whether a goal is met according to the facts of its comparisons."""
     match goal:
         case Relation():
             return facts[goal.key].holds is True

@@ -1,1 +1,1 @@
-"""Rows to counts: how often the bins of columns go together."""
+"""Counts of rows: how often the bins of columns occur together."""

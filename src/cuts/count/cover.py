@@ -1,5 +1,4 @@
-"""Which set of columns covers another: the smallest table to sum a clique's counts out of, and the cliques no other
-one covers."""
+"""Sets of columns that cover others: the smallest table that contains a clique's counts, and the maximal cliques."""
 
 from __future__ import annotations
 
@@ -17,36 +16,36 @@ Clique: TypeAlias = tuple[str, ...]  # names of columns, in the codec's order
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cover:
-    """Cliques that can be asked for the smallest one with given columns; quick also for many thousand."""
+    """Cliques, indexed by column to look up the smallest one that covers some columns; fast for many thousands."""
 
     cliques: tuple[Clique, ...]
     sizes: Mapping[str, int]
-    _holding: dict[str, set[int]] = field(init=False, repr=False)  # the places of the cliques each column is in
+    _cliques_of: dict[str, set[int]] = field(init=False, repr=False)  # indices of the cliques that contain a column
 
     def __post_init__(self) -> None:
-        holding: dict[str, set[int]] = {}
-        for place, clique in enumerate(self.cliques):
+        cliques_of: dict[str, set[int]] = {}
+        for index, clique in enumerate(self.cliques):
             for name in clique:
-                holding.setdefault(name, set()).add(place)
-        object.__setattr__(self, "_holding", holding)
+                cliques_of.setdefault(name, set()).add(index)
+        object.__setattr__(self, "_cliques_of", cliques_of)
 
     def smallest(self, clique: Iterable[str]) -> Clique | None:
-        """The clique of fewest cells that has these columns and perhaps more; the first of equals, or nothing."""
-        found = min(self._with(clique), key=lambda i: (cells(self.cliques[i], self.sizes), i), default=None)
-        return None if found is None else self.cliques[found]
+        """The clique with the fewest cells that has at least these columns, the first in case of a tie, or None."""
+        index = min(self._with(clique), key=lambda i: (cells(self.cliques[i], self.sizes), i), default=None)
+        return None if index is None else self.cliques[index]
 
     def has_larger(self, clique: Clique) -> bool:
         """Whether another clique has all columns of this one."""
-        return any(self.cliques[place] != clique for place in self._with(clique))
+        return any(self.cliques[index] != clique for index in self._with(clique))
 
     def _with(self, clique: Iterable[str]) -> Iterable[int]:
-        """The places of the cliques that have these columns."""
-        places = sorted((self._holding.get(name, set()) for name in clique), key=len)
-        return places[0].intersection(*places[1:]) if places else range(len(self.cliques))
+        """The indices of the cliques that have these columns."""
+        indices = sorted((self._cliques_of.get(name, set()) for name in clique), key=len)
+        return indices[0].intersection(*indices[1:]) if indices else range(len(self.cliques))
 
 
 def cells(clique: Iterable[str], sizes: Mapping[str, int]) -> int:
-    """How many cells the table of a clique has.
+    """The number of cells of the table of a clique.
 
     >>> cells(("age", "sex"), {"age": 32, "sex": 2})
     64
@@ -55,7 +54,7 @@ def cells(clique: Iterable[str], sizes: Mapping[str, int]) -> int:
 
 
 def in_order(clique: Iterable[str], sizes: Mapping[str, int]) -> Clique:
-    """The columns in the order of `sizes`; raises when one is named twice or is not there.
+    """The columns in the order of `sizes`; raises when a column is named twice or is not in `sizes`.
 
     >>> in_order(["sex", "age"], {"age": 32, "sex": 2})
     ('age', 'sex')
@@ -66,24 +65,24 @@ def in_order(clique: Iterable[str], sizes: Mapping[str, int]) -> Clique:
             raise KeyError(f"there is no modelled column `{name}`")
         if names.count(name) > 1:
             raise ValueError(f"the column `{name}` is named twice in {tuple(names)}")
-    place = {name: i for i, name in enumerate(sizes)}
-    return tuple(sorted(names, key=place.__getitem__))
+    position = {name: i for i, name in enumerate(sizes)}
+    return tuple(sorted(names, key=position.__getitem__))
 
 
 def maximal(cliques: Iterable[Clique], sizes: Mapping[str, int]) -> tuple[Clique, ...]:
-    """The cliques that no other one covers, each once.
+    """The distinct cliques that no other clique covers.
 
     >>> maximal([("a",), ("a", "b"), ("c",)], {"a": 2, "b": 2, "c": 2})
     (('a', 'b'), ('c',))
     """
-    different = tuple(dict.fromkeys(cliques))
-    cover = Cover(different, sizes)
-    return tuple(clique for clique in different if not cover.has_larger(clique))
+    distinct = tuple(dict.fromkeys(cliques))
+    cover = Cover(distinct, sizes)
+    return tuple(clique for clique in distinct if not cover.has_larger(clique))
 
 
-def sum_out(counts: IntArray, held: Clique, wanted: Clique) -> IntArray:
-    """The counts of `wanted`, its axes in that order, from those of `held`, which has all its columns."""
-    others = tuple(axis for axis, name in enumerate(held) if name not in wanted)
-    kept = [name for name in held if name in wanted]
+def sum_out(counts: IntArray, covering: Clique, wanted: Clique) -> IntArray:
+    """The counts of `wanted`, with axes in that order, from the counts of `covering`, which has all its columns."""
+    others = tuple(axis for axis, name in enumerate(covering) if name not in wanted)
+    kept = [name for name in covering if name in wanted]
     summed = counts.sum(axis=others, dtype=np.int64) if others else counts
     return np.asarray(np.transpose(summed, [kept.index(name) for name in wanted]), order="C")

@@ -1,7 +1,7 @@
-"""Columns too long to hold as a whole: a few values are kept on which `infer_schema` decides as it would on all.
+"""Digests of columns too long for memory: a few values from which `infer_schema` infers the same as from all values.
 
-The decisions stay in `data/infer.py`; here is only which values they need: the lowest and the highest, one for every
-number of decimals that is not enough, all distinct strings, one for every character at every position.
+The decisions stay in `data/infer.py`; a digest only keeps the values they need: the lowest and the highest, one that
+needs more than d decimals for every d, all distinct strings, and one with every character at every position.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.exchange.recast import is_text
-from cuts.data.infer import ENOUGH_ROWS, MAX_DECIMALS, free_text, infer_schema
+from cuts.data.infer import MAX_DECIMALS, MIN_UNIQUE_ROWS, free_text, infer_schema
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Column
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError
 
-MAX_DISTINCT = 1 << 19  # distinct values of a column that are kept one by one
+MAX_DISTINCT = 1 << 19  # distinct values of a column up to which all are kept
 
 
 class ColumnDigest:
@@ -41,7 +41,7 @@ class ColumnDigest:
         self._kept.add(values)
 
     def infer(self) -> Column:
-        """The column `infer_schema` would infer from all values; raises what it would raise."""
+        """The column that `infer_schema` would infer from all values; raises the same errors."""
         if isinstance(self._kept, _Texts) and self._kept.too_many:
             raise CutsError([free_text(self._name, self._kept.number)])
         few, as_id = self._kept.few()
@@ -59,7 +59,7 @@ class _Kept(Protocol):
     def add(self, values: pa.Array) -> None: ...
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
-        """Values to decide on, a missing one not needed; and whether the column is an identifier if it can be."""
+        """The values to infer from, without missing ones, and whether the column should be an identifier."""
 
 
 def _kept_for(kind: pa.DataType, *, declared_id: bool, max_distinct: int) -> _Kept:
@@ -77,55 +77,55 @@ class _First:
     """The first value: the type alone decides."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        self._found = pa.chunked_array([], kind)
+        self._values = pa.chunked_array([], kind)
 
     def add(self, values: pa.Array) -> None:
-        if len(self._found) == 0:
-            known = values.drop_null()
-            self._found = pa.chunked_array([known.take(pa.array(range(min(1, len(known))), pa.int64()))])
+        if len(self._values) == 0:
+            present = values.drop_null()
+            self._values = pa.chunked_array([present.take(pa.array(range(min(1, len(present))), pa.int64()))])
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
-        return self._found, False
+        return self._values, False
 
 
 class _Ordered:
-    """A value for every dictionary that knows new values; put together they know all, in the same order."""
+    """One value per dictionary that has new categories; together they have all categories, in the same order."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._first = _First(kind)
-        self._known: set[Any] = set()
-        self._found: list[pa.Array] = []
+        self._categories: set[Any] = set()
+        self._values: list[pa.Array] = []
 
     def add(self, values: pa.Array) -> None:
         self._first.add(values)
-        new = set(values.dictionary.to_pylist()) - self._known
+        new = set(values.dictionary.to_pylist()) - self._categories
         if new and len(values):
-            self._known |= new
-            self._found.append(values.take(pa.array([0])))
+            self._categories |= new
+            self._values.append(values.take(pa.array([0])))
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         first, _ = self._first.few()
-        return pa.chunked_array([*self._found, *first.chunks], first.type) if len(first) else first, False
+        return pa.chunked_array([*self._values, *first.chunks], first.type) if len(first) else first, False
 
 
 class _Numbers:
-    """The lowest and the highest number, one for every number of decimals not enough, and whether all differ."""
+    """The lowest and highest number, one that needs more than d decimals for every d, and whether all differ."""
 
     def __init__(self, kind: pa.DataType, declared_id: bool, max_distinct: int) -> None:
         self._kind, self._declared_id = kind, declared_id
         self._count = 0
         self._distinct: _Distinct[float] = _Distinct(max_distinct)
-        self._kept: dict[str, tuple[float, pa.Array]] = {}  # by what they show
+        self._kept: dict[str, tuple[float, pa.Array]] = {}  # keyed by what the value is an example of
 
     def add(self, values: pa.Array) -> None:
-        found = as_numbers(values)
-        assert found is not None
-        numbers = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+        converted = as_numbers(values)
+        assert converted is not None
+        numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
         if len(numbers) == 0:
             return
-        values = values.filter(found.is_valid())
+        values = values.filter(converted.is_valid())
         low, high = int(numbers.argmin()), int(numbers.argmax())
-        shown = {f"value {self._count + i}": i for i in range(min(len(numbers), ENOUGH_ROWS - self._count))}
+        shown = {f"value {self._count + i}": i for i in range(min(len(numbers), MIN_UNIQUE_ROWS - self._count))}
         shown |= {"low": low} if "low" not in self._kept or numbers[low] < self._kept["low"][0] else {}
         shown |= {"high": high} if "high" not in self._kept or numbers[high] > self._kept["high"][0] else {}
         shown |= self._finer(numbers)
@@ -139,7 +139,7 @@ class _Numbers:
         return "more than 0 decimals" not in self._kept and not pa.types.is_temporal(self._kind)
 
     def _finer(self, numbers: Floats) -> dict[str, int]:
-        """The first number for which so many decimals are not enough, where none is kept yet."""
+        """For every number of decimals without an example yet, the index of the first number that needs more."""
         if pa.types.is_integer(self._kind):
             return {}
         shown: dict[str, int] = {}
@@ -156,10 +156,10 @@ class _Numbers:
             return pa.chunked_array([], self._kind), self._declared_id
         unique = self._distinct.unique
         different = dict(self._kept.values())
-        found = [*different.values(), *([] if unique else [self._kept["low"][1]])]
+        examples = [*different.values(), *([] if unique else [self._kept["low"][1]])]
         dense = self._kept["high"][0] - self._kept["low"][0] + 1 <= 2 * self._count
-        numbered = unique and dense and self._count >= ENOUGH_ROWS
-        return pa.chunked_array(found, self._kind), self._declared_id or numbered
+        numbered = unique and dense and self._count >= MIN_UNIQUE_ROWS
+        return pa.chunked_array(examples, self._kind), self._declared_id or numbered
 
 
 class _Texts:
@@ -178,45 +178,45 @@ class _Texts:
 
     @property
     def number(self) -> int:
-        """The number of distinct strings, an estimate if there are very many."""
+        """The number of distinct strings; an estimate if there are very many."""
         return self._count if self._distinct.unique else self._distinct.number
 
     def add(self, values: pa.Array) -> None:
         plain = values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
         texts = [text for text in pc.unique(plain).to_pylist() if text is not None]
-        known = len(values) - values.null_count
-        self._count += known
-        self._distinct.add(texts, known)
+        count = len(values) - values.null_count
+        self._count += count
+        self._distinct.add(texts, count)
         if texts and (self._declared_id or self._distinct.unique):
             self._shape.add(texts)
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         kept = sorted(self._distinct.kept)
-        found: Iterable[str] = kept
+        examples: Iterable[str] = kept
         if self._declared_id:
-            found = self._shape.examples
+            examples = self._shape.examples
         elif self._distinct.unique:
-            found = {*self._shape.examples, *kept[:ENOUGH_ROWS]}
+            examples = {*self._shape.examples, *kept[:MIN_UNIQUE_ROWS]}
         elif 2 * len(kept) > self._count:
-            # One text again and again, so that there are enough and still hardly any repeats.
-            found = [*kept, *kept[:1] * max(1, min(self._count, ENOUGH_ROWS) - len(kept))]
+            # One text is repeated, so that there are enough values and still hardly any repetition.
+            examples = [*kept, *kept[:1] * max(1, min(self._count, MIN_UNIQUE_ROWS) - len(kept))]
         else:
-            found = kept * 2
-        return pa.chunked_array([pa.array(list(found), pa.string())]), self._declared_id
+            examples = kept * 2
+        return pa.chunked_array([pa.array(list(examples), pa.string())]), self._declared_id
 
 
 class _Shape:
-    """Strings with every character at every position, the greatest of all, and two lengths if there are several."""
+    """Strings with every character at every position, the greatest string, and two lengths if there are several."""
 
     def __init__(self) -> None:
         self._examples: list[str] = []
-        self._letters: list[set[str]] = []  # at each place, while all texts are of one length
+        self._letters: list[set[str]] = []  # per position, as long as all texts have one length
         self._mixed = False
         self._highest = ""
 
     @property
     def examples(self) -> set[str]:
-        """Strings of the same pattern as all."""
+        """Strings from which the same pattern is recognised as from all."""
         return {*self._examples, self._highest} if self._examples else set()
 
     def add(self, texts: Sequence[str]) -> None:
@@ -230,17 +230,17 @@ class _Shape:
             self._examples.append(other)
         if self._mixed:
             return
-        for known, letters in zip(self._letters, zip(*texts, strict=True), strict=True):
-            new = set(letters) - known
+        for seen, letters in zip(self._letters, zip(*texts, strict=True), strict=True):
+            new = set(letters) - seen
             self._examples += [texts[letters.index(letter)] for letter in new]
-            known |= new
+            seen |= new
 
 
 _Value = TypeVar("_Value", str, float)
 
 
 class _Distinct(Generic[_Value]):
-    """Distinct values, all of them up to a limit; beyond it, a share chosen by hash."""
+    """Distinct values: all of them up to a limit, above it a sample chosen by hash."""
 
     def __init__(self, max_distinct: int) -> None:
         self._max_distinct = max_distinct
@@ -250,12 +250,12 @@ class _Distinct(Generic[_Value]):
 
     @property
     def is_share(self) -> bool:
-        """Whether there were too many to keep all."""
+        """Whether only a share of the values is kept."""
         return self._halvings > 0
 
     @property
     def number(self) -> int:
-        """The number of distinct values, an estimate beyond the limit."""
+        """The number of distinct values; an estimate above the limit."""
         return len(self.kept) << self._halvings
 
     def add(self, values: Iterable[_Value], rows: int) -> None:

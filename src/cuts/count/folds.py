@@ -1,6 +1,6 @@
 """Folds of rows for cross-validation: row number modulo the number of folds.
 
-One pass counts them all. The counts without a fold are those of all rows minus those of the fold.
+One pass counts all folds. The counts without a fold are the counts of all rows minus the counts of the fold.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cuts.data.table import Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """The counts of one fold, and some of its rows."""
+    """The counts of one fold, and a sample of its rows."""
 
     counts: Marginals
     codes: Codes  # of rows evenly spread over the fold
@@ -37,10 +37,10 @@ def count_folds(
     keep_rows: int = 0,
     seen: Callable[[int], None] | None = None,
 ) -> tuple[Fold, ...]:
-    """The counts of every fold and up to `keep` of its rows, however the rows are cut into blocks.
+    """The counts of every fold and the codes of up to `keep` of its rows; the same for any division into blocks.
 
-    Those are codes; up to `keep_rows` rows of a fold are kept as they are as well. Memory does not grow with the rows,
-    but holds the tables of all folds. `seen` is called with the number of rows so far.
+    Up to `keep_rows` rows per fold are also kept as read. Memory holds the tables of all folds and does not grow with
+    the rows. `seen` is called with the number of rows so far.
     """
     counters = [Counter(codec, cliques) for _ in range(folds)]
     samples = [sample_of_codes(keep) for _ in range(folds)]
@@ -61,7 +61,7 @@ def count_folds(
 
 
 def _sampling(blocks: Iterable[Table], samples: Sequence[EvenSample[pa.Table]]) -> Iterator[Table]:
-    """The blocks; once a block is done with, its rows are offered to the sample of their fold."""
+    """The blocks; after a block is processed, its rows are added to the sample of their fold."""
     before = 0
     for block in blocks:
         yield block

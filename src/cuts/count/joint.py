@@ -1,7 +1,7 @@
-"""Few joint tables instead of many cliques: one pass over the rows for each, the cliques' own counts summed out after.
+"""Joint tables that replace many cliques: rows are counted once per joint table, and cliques are summed out of it.
 
-Counting a row costs about as much for six small columns as for two, so cliques are joined while the joint table stays
-small enough for the processor's cache. On Adult about 30 joint tables stand for the 78 triples with the label.
+Counting a row costs about as much for six small columns as for two, so cliques are joined as long as the joint table
+fits in the processor's cache. On Adult about 30 joint tables replace the 78 triples with the label.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from math import log2
 
 from cuts.count.cover import Clique, cells, in_order, maximal
 
-MAX_CELLS = 1 << 14  # of a joint table: 128 kB; measured: fewer are slower, more are not quicker
-ROOM = 1 << 22  # cells all joint tables together may have, besides those of the cliques: 32 MB
+MAX_CELLS = 1 << 14  # per joint table: 128 kB; measured: fewer are slower, more are not faster
+MAX_EXTRA_CELLS = 1 << 22  # of all joint tables together, besides the cells of the cliques: 32 MB
 
 
 def join_cliques(
-    cliques: Iterable[Clique], sizes: Mapping[str, int], *, max_cells: int = MAX_CELLS, room: int = ROOM
+    cliques: Iterable[Clique], sizes: Mapping[str, int], *, max_cells: int = MAX_CELLS, room: int = MAX_EXTRA_CELLS
 ) -> tuple[Clique, ...]:
-    """Sets of columns, each clique in at least one of them; a clique of more cells than `max_cells` stands alone.
+    """Sets of columns such that each clique is in at least one; one with more than `max_cells` cells is not joined.
 
     >>> join_cliques([("a", "b"), ("a", "c"), ("b", "c")], {"a": 2, "b": 2, "c": 2})
     (('a', 'b', 'c'),)
@@ -36,31 +36,31 @@ def join_cliques(
         elif _is_open(clique, completing):
             joint = _grown(clique, completing, lengths, sizes, (max_cells, share))
             joined.append(in_order(joint, sizes))
-            for part in _parts(joint, lengths):  # what it covers is done
+            for part in _parts(joint, lengths):  # these cliques are now covered
                 completing.get(part, set()).difference_update(joint)
     return tuple(joined)
 
 
 def key_paths(joints: Sequence[Clique]) -> tuple[Clique, ...]:
-    """The joint tables in an order, and the columns of each in one, in which neighbours begin alike.
+    """The joint tables and their columns in an order in which neighbouring tables begin with the same columns.
 
-    The key of a row in a table is then mostly that of the table before, with its last columns changed.
+    The key of a row in a table then mostly extends a key of the previous table.
     """
-    often = Counter(chain.from_iterable(joints))
-    rank = {name: i for i, name in enumerate(sorted(often, key=lambda name: -often[name]))}
+    frequency = Counter(chain.from_iterable(joints))
+    rank = {name: i for i, name in enumerate(sorted(frequency, key=lambda name: -frequency[name]))}
     paths = [tuple(sorted(joint, key=rank.__getitem__)) for joint in joints]
     return tuple(sorted(paths, key=lambda path: [rank[name] for name in path]))
 
 
-_Completing = dict[frozenset[str], set[str]]  # columns that make a clique, not covered yet, of these
+_Completing = dict[frozenset[str], set[str]]  # by columns, those that complete them to a clique not covered yet
 
 
 def _completing(cliques: Iterable[Clique]) -> _Completing:
-    found: _Completing = {}
+    completing: _Completing = {}
     for clique in map(frozenset, cliques):
         for name in clique:
-            found.setdefault(clique - {name}, set()).add(name)
-    return found
+            completing.setdefault(clique - {name}, set()).add(name)
+    return completing
 
 
 def _is_open(clique: Clique, completing: _Completing) -> bool:
@@ -70,9 +70,9 @@ def _is_open(clique: Clique, completing: _Completing) -> bool:
 def _grown(
     clique: Clique, completing: _Completing, lengths: Sequence[int], sizes: Mapping[str, int], limits: tuple[int, float]
 ) -> frozenset[str]:
-    """The clique with the columns that bring most further cliques for their bins, one by one within the limits.
+    """The clique extended greedily by the column that covers most additional cliques relative to its number of bins.
 
-    These are the cells of the joint table in all, and for each clique it brings.
+    The limits are the cells of the joint table, in total and per clique that it covers.
     """
     max_cells, share = limits
     joint, size, brought = frozenset(clique), cells(clique, sizes), 1

@@ -1,8 +1,8 @@
-"""Rows to counts, block by block in flat memory.
+"""Counting of rows, block by block in constant memory.
 
-A block's codes are brought to the smallest whole numbers that hold them. The key of a row in a table is built column by
-column, and tables that begin with the same columns share that part. Only the adding up differs with numba, which is
-used when it is installed and there is enough to count to win back the time it takes to compile.
+A block's codes are converted to the smallest integer type that fits. The key of a row in a table is built column by
+column, and tables that begin with the same columns share that part. numba, if installed, replaces only the summation,
+and only when there is enough to count to compensate for its compilation.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from cuts.data.exchange.streams import ROWS
 from cuts.data.table import IntArray, Table
 from cuts.text.diagnostic import CutsError
 
-Keys: TypeAlias = NDArray[Any]  # of the smallest type that holds them
-Tally: TypeAlias = Callable[[Keys, IntArray], None]  # add one to the cell of every key
+Keys: TypeAlias = NDArray[Any]  # of the smallest type that fits
+Tally: TypeAlias = Callable[[Keys, IntArray], None]  # adds one to the cell of every key
 
-MAX_CELLS = 1 << 28  # of a table: 2 GB
-NUMBA_AFTER = 7_000  # tables counted in blocks: numba gains on them what compiling it takes
-DENSE = 2  # rows per cell from which a histogram of the block is quicker than adding row by row
+MAX_CELLS = 1 << 28  # per table: 2 GB
+NUMBA_AFTER_TABLES = 7_000  # tables times blocks after which numba saves more time than compiling it takes
+DENSE_ROWS_PER_CELL = 2  # from here on a histogram of the block is faster than adding row by row
 
 
 def count(
@@ -41,13 +41,13 @@ def count(
     *,
     seen: Callable[[int], None] | None = None,
     tally: Tally | None = None,
-    numba_after: int = NUMBA_AFTER,
+    numba_after: int = NUMBA_AFTER_TABLES,
 ) -> Marginals:
     """The counts of the cliques over all rows; `seen` is called with the number of rows so far after every block.
 
     The columns of a clique may be in any order. Memory does not grow with the rows. Raises `CutsError` when a value
-    lies outside the codec's schema. `tally` is chosen here unless it is given; all count the same. numba is used
-    after `numba_after` tables.
+    lies outside the codec's schema. `tally` is chosen automatically if it is None; the counts are the same. numba is
+    used after `numba_after` tables.
     """
     counter = Counter(codec, cliques, tally=tally, numba_after=numba_after)
     for rows, codes in encoded(blocks, codec):
@@ -58,7 +58,7 @@ def count(
 
 
 def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally: Tally | None = None) -> Marginals:
-    """The counts of the cliques over rows that are encoded already."""
+    """The counts of the cliques over rows that are already encoded."""
     lengths = {len(values) for values in codes.values()}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different numbers of rows: {sorted(lengths)}")
@@ -71,7 +71,7 @@ def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally:
 
 
 class Counter:
-    """Counts of cliques to which blocks of encoded rows are added one after the other."""
+    """Counts of cliques, to which blocks of encoded rows are added one after the other."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Counter:
         cliques: Sequence[Clique],
         *,
         tally: Tally | None = None,
-        numba_after: int = NUMBA_AFTER,
+        numba_after: int = NUMBA_AFTER_TABLES,
     ) -> None:
         self._codec, self._cliques, self._tally, self._numba_after = codec, cliques, tally, numba_after
         self._sizes, self._into = _begin(codec, cliques)
@@ -87,19 +87,19 @@ class Counter:
         self.rows = 0
 
     def add(self, codes: Codes, rows: int) -> None:
-        """Count the rows of a further block."""
+        """Count the rows of another block."""
         compiled = numba_tally() if self._blocks * len(self._into) >= self._numba_after else None
         count_block(codes, self._sizes, self._into, self._tally or compiled or numpy_tally)
         self._blocks += 1
         self.rows += rows
 
     def counts(self) -> Marginals:
-        """The counts of the rows added so far; the last thing asked for, as its tables may be these."""
+        """The counts of the rows added so far; call it last, since the result may share the arrays of this counter."""
         return _finish(self._into, self.rows, self._codec, self._cliques)
 
 
 def encoded(blocks: Iterable[Table], codec: Codec) -> Iterator[tuple[int, Codes]]:
-    """How many rows each block has, and their codes; what is wrong with a block says where it is."""
+    """The number of rows and the codes of each block; diagnostics say which block they are about."""
     before = 0
     for block in _cut(blocks):
         yield block.rows, _encoded(block, codec, before)
@@ -107,13 +107,13 @@ def encoded(blocks: Iterable[Table], codec: Codec) -> Iterator[tuple[int, Codes]
 
 
 def count_block(codes: Codes, sizes: Mapping[str, int], into: Mapping[Clique, IntArray], tally: Tally) -> None:
-    """Add the rows of one block to the flat tables of `into`, whose cells count a clique's last column fastest.
+    """Add the rows of one block to the flat tables of `into`, in which a clique's last column varies fastest.
 
-    Tables that follow each other share the key of the columns they begin with, so `key_paths` makes a good order.
+    Consecutive tables share the key of the columns they begin with, so `key_paths` gives a good order.
     """
     small = {name: _compact(codes[name], name, sizes[name]) for name in dict.fromkeys(chain.from_iterable(into))}
     before: Clique = ()
-    keys: list[Keys] = []  # of the first column of `before`, of its first two, and so on
+    keys: list[Keys] = []  # for the first column of `before`, for its first two, and so on
     for path, counts in into.items():
         keys = keys[: _alike(path, before)]
         for length in range(len(keys), len(path)):
@@ -125,7 +125,7 @@ def count_block(codes: Codes, sizes: Mapping[str, int], into: Mapping[Clique, In
 
 def numpy_tally(keys: Keys, counts: IntArray) -> None:
     """Add one to the cell of every key."""
-    if len(keys) >= DENSE * len(counts):
+    if len(keys) >= DENSE_ROWS_PER_CELL * len(counts):
         counts += np.bincount(keys, minlength=len(counts))
     else:
         np.add.at(counts, keys, 1)
@@ -133,16 +133,16 @@ def numpy_tally(keys: Keys, counts: IntArray) -> None:
 
 @cache
 def numba_tally() -> Tally | None:
-    """The same compiled by numba, or nothing where numba cannot be used; it compiles when first called."""
+    """`numpy_tally` compiled by numba on the first call, or None if numba cannot be used."""
     try:
         compiled: Tally = import_module("numba").njit(nogil=True)(_add_up)
-    except Exception:  # not installed, or not for this numpy or processor: it is never needed
+    except Exception:  # not installed, or not compatible with this numpy or processor: numba is optional
         return None
     return compiled
 
 
 def _add_up(keys: Keys, counts: IntArray) -> None:
-    for i in range(keys.shape[0]):  # numba's view: no Python object is made here
+    for i in range(keys.shape[0]):  # compiled by numba, which creates no Python objects here
         counts[keys[i]] += 1
 
 
@@ -156,7 +156,7 @@ def _compact(codes: IntArray, name: str, size: int) -> Keys:
 
 
 def _extended(keys: Keys, codes: Keys, size: int, width: int) -> Keys:
-    """The keys with one column more, of `size` bins; there are `width` of them."""
+    """The keys with one more column of `size` bins; `width` is the number of possible keys."""
     kind = _holding(width)
     wider = keys.astype(kind)
     wider *= kind(size)
@@ -169,9 +169,9 @@ def _holding(size: int) -> type[np.unsignedinteger[Any]]:
     return next(kind for kind in (np.uint8, np.uint16, np.uint32) if size <= 1 << 8 * kind().itemsize)
 
 
-def _alike(one: Clique, other: Clique) -> int:
-    """How many columns both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def _alike(path: Clique, other: Clique) -> int:
+    """The number of columns with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, other, strict=False)))
 
 
 # --- before the first block and after the last
@@ -180,14 +180,14 @@ def _alike(one: Clique, other: Clique) -> int:
 def _begin(codec: Codec, cliques: Sequence[Clique]) -> tuple[dict[str, int], dict[Clique, IntArray]]:
     """The sizes of all columns, and the tables to count, flat and empty.
 
-    A column of one bin takes no part: its code is always 0.
+    A column with a single bin is left out: its code is always 0.
     """
     sizes = codec.sizes
     wanted = [in_order(clique, sizes) for clique in cliques]
     for clique in wanted:
         if cells(clique, sizes) > MAX_CELLS:
             raise ValueError(f"the table of {', '.join(clique)} would have {cells(clique, sizes):,} cells")
-    varying = [found for found in (_varying(clique, sizes) for clique in wanted) if found]
+    varying = [reduced for reduced in (_varying(clique, sizes) for clique in wanted) if reduced]
     paths = key_paths(join_cliques(varying, sizes))
     return sizes, {path: np.zeros(cells(path, sizes), dtype=np.int64) for path in paths}
 
@@ -199,8 +199,8 @@ def _finish(into: Mapping[Clique, IntArray], rows: int, codec: Codec, cliques: S
     tables: dict[Clique, IntArray] = {}
     for clique in (in_order(clique, sizes) for clique in cliques):
         varying = _varying(clique, sizes)
-        held = cover.smallest(varying) if varying else None
-        counts = np.array(rows, dtype=np.int64) if held is None else sum_out(joint[held], held, varying)
+        covering = cover.smallest(varying) if varying else None
+        counts = np.array(rows, dtype=np.int64) if covering is None else sum_out(joint[covering], covering, varying)
         tables[clique] = counts.reshape([sizes[name] for name in clique])
     return Marginals(sizes, tables, rows, fingerprint(codec))
 
@@ -218,11 +218,11 @@ def _cut(blocks: Iterable[Table]) -> Iterator[Table]:
 
 
 def _encoded(block: Table, codec: Codec, before: int) -> Codes:
-    """The codes of a block; what is wrong with it says where the block is."""
+    """The codes of a block; diagnostics say where the block starts."""
     try:
         return encode(block, codec)
     except CutsError as error:
         if before == 0:
             raise
-        where = f"in the block of rows from {before + 1:,} on"
+        where = f"in the block starting at row {before + 1:,}"
         raise CutsError([replace(d, title=f"{where}, {d.title}") for d in error.diagnostics]) from None

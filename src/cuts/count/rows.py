@@ -1,7 +1,8 @@
-"""What a fit needs from rows that may not fit in memory: blocks that can be read again, a sample, a schema.
+"""Rows that may not fit in memory: blocks that can be read repeatedly, a sample, an inferred schema.
 
-Sample and schema are one pass over the blocks, in flat memory. A fit without a schema reads a CSV file three times:
-for its dialect and types (`rows_in`), for schema and sample (`survey`), for the counts. Parquet needs the latter two.
+Sample and schema take one pass over the blocks, in constant memory. A fit without a schema reads a CSV file three
+times: for its dialect and types (`rows_in`), for schema and sample (`survey`), and for the counts. Parquet needs only
+the last two passes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError, Diagnostic
 
-MAX_ROWS = 200_000  # rows of a sample, and of a table whose schema is inferred as a whole
+MAX_ROWS = 200_000  # rows of a sample, and of a table whose schema is inferred in memory
 
 
 class Rows(Protocol):
@@ -37,7 +38,7 @@ class Rows(Protocol):
         """How the file of the rows is written; None when they are in memory."""
 
     def blocks(self) -> Iterator[Table]:
-        """The rows from the first on, at most 65,536 at a time."""
+        """The rows from the beginning, in blocks of at most 65,536 rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class TableRows:
 class FileRows:
     """The rows of a file. A text file is scanned for its types here; a Parquet or Feather file states them.
 
-    Reading such a file takes its form from the same open, so that a fit opens it once per pass.
+    The blocks and the form of such a file are read from one opened file, so that a fit opens it once per pass.
     """
 
     def __init__(self, path: Path, csv: CsvOptions = DETECT_ALL) -> None:
@@ -70,13 +71,13 @@ class FileRows:
 
     @property
     def form(self) -> FileForm:
-        """How the file is written; a Parquet or Feather file is opened for it unless it was read before."""
+        """How the file is written; a Parquet or Feather file is opened for this unless it was read before."""
         if self._form is None:
             self._form = scan(self.path, csv=self._csv)
         return self._form
 
     def blocks(self) -> Iterator[Table]:
-        """The rows in the file; a `CutsError` if there are none, or if it is another file by now."""
+        """The rows in the file; raises `CutsError` if there are none, or if the file has changed."""
         rows = 0
         with open_blocks(self.path, self._form) as (form, batches):
             self._form = form
@@ -115,7 +116,7 @@ def survey(
     max_rows: int = MAX_ROWS,
     max_distinct: int = MAX_DISTINCT,
 ) -> Survey:
-    """What `infer_streamed` and `spread_sample` give, in one pass over the rows.
+    """The results of `infer_streamed` and `spread_sample`, in one pass over the rows.
 
     >>> survey(rows_of(Table(pa.table({"x": range(10)}))), "t", max_rows=4).sample.column("x").to_pylist()
     [0, 4, 8]
@@ -129,7 +130,7 @@ def survey(
 
 
 def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS) -> Table:
-    """Rows evenly spread over all: every row of at most `max_rows`, else every second, fourth, eighth and so on.
+    """At most `max_rows` rows evenly spread over all: every row, or every second, fourth, eighth and so on.
 
     >>> spread_sample(rows_of(Table(pa.table({"x": range(10)}))), max_rows=4).column("x").to_pylist()
     [0, 4, 8]
@@ -151,10 +152,10 @@ def infer_streamed(
     max_rows: int = MAX_ROWS,
     max_distinct: int = MAX_DISTINCT,
 ) -> Schema:
-    """The schema `infer_schema` gives for all rows, in one pass; up to `max_rows` rows are held as a whole.
+    """The schema that `infer_schema` infers from all rows, in one pass; up to `max_rows` rows are kept in memory.
 
-    Two limits keep the memory flat. A column of more than `max_distinct` distinct values is taken for unique when a
-    share of them, chosen by hash, is; and texts that distinct are free text when they are not unique.
+    Two limits keep memory constant. A column with more than `max_distinct` distinct values counts as unique if a sample
+    of them, chosen by hash, is unique; and such a column of texts counts as free text if it is not unique.
     """
     inference = _Inference(name, label, protected, drop=drop, ids=ids, max_rows=max_rows, max_distinct=max_distinct)
     for block in rows.blocks():
@@ -163,7 +164,7 @@ def infer_streamed(
 
 
 class _Inference:
-    """A schema in the making: blocks are held while they are few, digested column by column beyond."""
+    """Inference in progress: blocks are kept up to `max_rows` rows, then digested column by column."""
 
     def __init__(
         self,
@@ -178,27 +179,27 @@ class _Inference:
     ) -> None:
         self._infer = partial(infer_schema, name=name, label=label, protected=protected, drop=drop, ids=ids)
         self._drop, self._ids, self._max_rows, self._max_distinct = drop, ids, max_rows, max_distinct
-        self._held: list[Table] = []
+        self._pending: list[Table] = []
         self._rows = 0
         self._digests: list[ColumnDigest] | None = None
 
     def add(self, block: Table) -> None:
         """Take one more block into account."""
         self._rows += block.rows
-        self._held.append(block)
+        self._pending.append(block)
         if self._rows > self._max_rows:
             self._digests = self._digests or self._new_digests(block)
-            for digest, held in product(self._digests, self._held):
-                digest.add(held)
-            self._held = [Table(block.arrow.slice(0, 0))]
+            for digest, part in product(self._digests, self._pending):
+                digest.add(part)
+            self._pending = [Table(block.arrow.slice(0, 0))]
 
     def schema(self) -> Schema:
         """The schema of all rows; raises `CutsError` with every problem."""
         if self._digests is None:
-            return self._infer(Table.join(self._held))
+            return self._infer(Table.join(self._pending))
         problems: list[Diagnostic] = []
         # Without rows every column is empty: only the names are checked.
-        named = _attempt(lambda: self._infer(self._held[0]), problems)
+        named = _attempt(lambda: self._infer(self._pending[0]), problems)
         columns = [_attempt(digest.infer, problems) for digest in self._digests]
         if named is None or problems:
             raise CutsError(problems)
@@ -216,7 +217,7 @@ _Result = TypeVar("_Result")
 
 
 def _attempt(compute: Callable[[], _Result], problems: list[Diagnostic]) -> _Result | None:
-    """What `compute` returns, or None, with its diagnostics added to `problems`."""
+    """The result of `compute`; if it raises `CutsError`, None, and `problems` gets its diagnostics."""
     try:
         return compute()
     except CutsError as error:

@@ -1,4 +1,4 @@
-"""Rows evenly spread over a stream whose length is not known beforehand, in flat memory."""
+"""Rows evenly spread over a stream whose length is not known beforehand, in constant memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _Part = TypeVar("_Part")
 
 
 class EvenSample(Generic[_Part]):
-    """Every row of at most `max_rows`, else every second, fourth, eighth and so on.
+    """At most `max_rows` rows: every row, or every second, fourth, eighth and so on.
 
-    `every` takes rows from a position on at even steps, as a copy unless it takes all; `join` concatenates parts. At
-    most twice `max_rows` rows are held.
+    `every` takes every n-th row from a position on, as a copy unless it takes all rows; `join` concatenates parts. At
+    most twice `max_rows` rows are in memory.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""The workload: which sets of columns (cliques) to count, that is, the tables the model is fitted to.
+"""The workload: the sets of columns (cliques) to count, that is, the tables the model is fitted to.
 
-All triples when their tables are small enough together. Otherwise the pairs, the triples with the label, and then the
-triples of the highest mutual information, about which a model of pairs is most wrong.
+These are all triples if their tables are small enough together. Otherwise they are the pairs, the triples with the
+label, and then the triples with the highest mutual information, where a model of pairs is most wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cuts.count.cover import Clique, cells
 from cuts.data.table import Floats, IntArray
 
 MAX_CELLS = 20_000_000  # of all tables together: 160 MB of counts
-MAX_TRIPLES = 200_000
+MAX_TRIPLES = 200_000  # above this, only the strongest partners of each column are combined
 
 
 def choose_workload(
@@ -25,7 +25,7 @@ def choose_workload(
     *,
     max_cells: int = MAX_CELLS,
 ) -> tuple[Clique, ...]:
-    """The cliques to count; `dependence` of pairs, if known, says which triples come first when not all fit.
+    """The cliques to count; if not all triples fit, the `dependence` of pairs decides which come first.
 
     >>> choose_workload({"age": 4, "sex": 2, "pay": 2}, "pay")
     (('age', 'sex', 'pay'),)
@@ -57,23 +57,23 @@ def fits_whole(sizes: Mapping[str, int]) -> bool:
 
 def measure_dependence(codes: Mapping[str, IntArray], sizes: Mapping[str, int]) -> dict[Clique, float]:
     """Mutual information of every pair of columns in nats, less its bias (r - 1)(c - 1) / 2n (Miller 1955)."""
-    found: dict[Clique, float] = {}
+    dependence: dict[Clique, float] = {}
     for a, b in combinations(sizes, 2):
         joint = np.bincount(codes[a] * sizes[b] + codes[b], minlength=sizes[a] * sizes[b])
         table = joint.reshape(sizes[a], sizes[b])
         free = (np.count_nonzero(table.sum(1)) - 1) * (np.count_nonzero(table.sum(0)) - 1)
-        found[a, b] = _information(table / len(codes[a])) - free / (2 * len(codes[a]))
-    return found
+        dependence[a, b] = _information(table / len(codes[a])) - free / (2 * len(codes[a]))
+    return dependence
 
 
 def _information(p: Floats) -> float:
     independent = p.sum(1, keepdims=True) * p.sum(0, keepdims=True)
-    some = p > 0
-    return float((p[some] * np.log(p[some] / independent[some])).sum())
+    is_positive = p > 0
+    return float((p[is_positive] * np.log(p[is_positive] / independent[is_positive])).sum())
 
 
 def _all_cells(sizes: Mapping[str, int], width: int) -> float:
-    """Cells of all cliques of that many columns: the elementary symmetric polynomial of the sizes."""
+    """The number of cells of all cliques of `width` columns: the elementary symmetric polynomial of the sizes."""
     sums = [1.0] + [0.0] * width
     for size in sizes.values():
         for k in range(width, 0, -1):
@@ -92,17 +92,17 @@ def _with_label(names: tuple[str, ...], label: str | None) -> Iterator[Clique]:
 
 
 def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | None) -> Iterable[Clique]:
-    """Triples worth a look: all of few columns, else those of each column and the ones it depends on most."""
+    """The triples to consider: all if there are few, else those of each column with two of its strongest partners."""
     if dependence is None or len(names) ** 3 / 6 <= MAX_TRIPLES:
         return combinations(names, 3)
-    place = {name: i for i, name in enumerate(names)}
+    position = {name: i for i, name in enumerate(names)}
     near: dict[str, list[str]] = {name: [] for name in names}
     for a, b in sorted(dependence, key=lambda pair: -dependence[pair]):
-        for one, other in ((a, b), (b, a)):
-            if len(near[one]) < 12:
-                near[one].append(other)
+        for column, other in ((a, b), (b, a)):
+            if len(near[column]) < 12:
+                near[column].append(other)
     return {
-        tuple(sorted((name, *pair), key=place.__getitem__)): None
+        tuple(sorted((name, *pair), key=position.__getitem__)): None
         for name in names
         for pair in combinations(near[name], 2)
     }
@@ -111,10 +111,10 @@ def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | Non
 def _by_dependence(
     cliques: Iterable[Clique], label: str | None, dependence: Mapping[Clique, float] | None
 ) -> list[Clique]:
-    """Those with the label first, then those whose pairs depend on each other most."""
+    """The cliques with the label first, then those whose pairs depend on each other most."""
 
     def weight(clique: Clique) -> tuple[bool, float]:
-        known = dependence or {}
-        return label not in clique, -sum(known.get(pair, 0.0) for pair in combinations(clique, 2))
+        weights = dependence or {}
+        return label not in clique, -sum(weights.get(pair, 0.0) for pair in combinations(clique, 2))
 
     return sorted(cliques, key=weight)

@@ -2,7 +2,7 @@
 
 A numeric bin consists of pieces: points, or intervals on which values are uniform; on a lattice an interval is its
 lattice points, otherwise all numbers between its ends. A bin of a category column consists of its members. `slots.py`
-computes statistics from the same distribution that is sampled here, so they are those of the decoded values.
+computes statistics from the same distribution that is sampled here, so they agree with the decoded values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cuts.data.table import Floats, IntArray
 class Pieces:
     """The pieces of all bins of a numeric column, in order of bins.
 
-    `low` and `high` are numbers, or lattice numbers `k` when `per_unit` is given; `owner` is the bin of a piece and
+    `low` and `high` are numbers, or lattice numbers `k` if `per_unit` is not None; `owner` is the bin of a piece and
     `until` its bin plus the cumulative share of the bin's rows up to and including this piece.
     """
 
@@ -38,7 +38,7 @@ class Pieces:
         return np.minimum(low + np.floor(share * (high - low + 1.0)), high) / self.per_unit
 
     def weights(self) -> Floats:
-        """For every piece, its share of its bin's rows."""
+        """One share per piece: its part of its bin's rows."""
         shares: Floats = np.diff(self.until, prepend=0.0)  # every bin ends where the next begins
         return shares
 
@@ -52,26 +52,26 @@ class Members:
     until: Floats
 
     def draw(self, codes: IntArray, rng: np.random.Generator) -> IntArray:
-        """One position of a category per code, sampled from its bin."""
+        """One category per code, as its position, sampled from its bin."""
         if len(self.places) == int(self.owner[-1]) + 1:  # every bin has one member
             return self.places[codes]
         return self.places[_sample_pieces(self.until, codes, rng)]
 
     def weights(self) -> Floats:
-        """For every member, its share of its bin's rows."""
+        """One share per member: its part of its bin's rows."""
         shares: Floats = np.diff(self.until, prepend=0.0)  # every bin ends where the next begins
         return shares
 
 
 def join_pieces(bins: list[tuple[Floats, Floats, Floats]], per_unit: int | None) -> Pieces:
-    """The pieces of a column from those of each bin: their ends and their weights."""
+    """The pieces of a column, from the ends and weights of the pieces of each bin."""
     low, high = (np.concatenate([b[i] for b in bins]) for i in range(2))
     owner, until = _cumulative_shares([b[2] for b in bins])
     return Pieces(low, high, owner, until, per_unit)
 
 
 def join_members(bins: list[tuple[IntArray, Floats]]) -> Members:
-    """The members of a column from those of each bin: their positions and their weights."""
+    """The members of a column, from the positions and weights of the members of each bin."""
     places = np.concatenate([b[0] for b in bins]).astype(np.int64)
     return Members(places, *_cumulative_shares([b[1] for b in bins]))
 

@@ -1,8 +1,9 @@
 """Bins chosen from rows.
 
-Numbers: a value with more than 0.3 % of the rows has a bin of its own, the rest go to quantile bins; constants of the
-program are edges; within a bin values follow the rows. Categories: beyond a limit the rarer ones share bins with their
-neighbours in the alphabet, each sampled by its frequency; the rarest are never sampled unless the schema is declared.
+Numbers: a value with more than 0.3 % of the rows has a bin of its own, the others go to quantile bins; constants of the
+program are edges; within a bin values are distributed as in the rows. Categories: above a limit the rarer ones share
+bins with their neighbours in the alphabet and are sampled by frequency; the rarest are never sampled unless the schema
+is declared.
 Nothing here may see private rows.
 """
 
@@ -32,11 +33,11 @@ from cuts.data.lattice import after
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 
-SPIKE_SHARE = 0.003  # share of rows above which a value has its own bin,
-SPIKE_ROWS = 10  # if these are also more than so many rows
-MAX_POINTS = 64  # distinct values a bin keeps one by one
-KNOTS = 33  # quantiles a bin keeps otherwise
-SHARED_BINS = 8  # bins the rarer categories share
+SPIKE_SHARE = 0.003  # a value with more than this share of the rows has its own bin,
+SPIKE_ROWS = 10  # if it also has more than this number of rows
+MAX_POINTS = 64  # distinct values up to which a bin stores every value
+MAX_KNOTS = 33  # quantiles that a bin stores otherwise
+SHARED_BINS = 8  # bins that the rarer categories share
 MAX_ROWS = 200_000  # rows that are used, evenly spread over the table
 
 
@@ -55,7 +56,7 @@ def fit_codec(
     sets: Mapping[str, Sequence[frozenset[str]]] | None = None,
     limits: Limits | None = None,
 ) -> Codec:
-    """The codec of a table: bins where its rows are, with `cuts` as edges and no bin across a set of `sets`."""
+    """The codec of a table: bins fitted to its rows, with `cuts` as edges; no bin is partly inside a set."""
     limits = limits or Limits(schema.max_categories, schema.min_count)
     typed = conform(_spread_rows(table), schema)
     bins: list[ColumnBins] = []
@@ -88,7 +89,7 @@ def _numeric_bins(typed: Table, column: Numeric, cuts: tuple[float, ...]) -> Num
 
 
 def _quantile_edges(values: Floats, column: Numeric) -> tuple[float, ...]:
-    """Edges around the spikes, and through the other values so that `bins` bins hold equally many of them."""
+    """Edges around the spikes, and quantiles of the other values, so that `bins` bins have equally many of them."""
     assert isinstance(column.bins, int)
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= column.bins:
@@ -102,7 +103,7 @@ def _quantile_edges(values: Floats, column: Numeric) -> tuple[float, ...]:
 
 
 def _without_empty(values: Floats, edges: tuple[float, ...], fixed: tuple[float, ...] | None) -> tuple[float, ...]:
-    """The edges without those between two bins no row is in, unless the program asks for them."""
+    """The edges without those between two empty bins, except edges that the program needs."""
     if fixed is None:
         return edges
     counts = np.histogram(values, [*edges, np.inf])[0]
@@ -111,7 +112,7 @@ def _without_empty(values: Floats, edges: tuple[float, ...], fixed: tuple[float,
 
 
 def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
-    """The contents of one bin: its values if they are few and on a lattice, else intervals of equal weight."""
+    """The pieces of one bin: its values if they are few and on a lattice, else intervals of equal weight."""
     own = values[np.searchsorted(values, low, "left") : np.searchsorted(values, high, "right")]
     if len(own) == 0:
         return even_piece(column, low, high)
@@ -119,7 +120,7 @@ def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[F
     distinct, counts = np.unique(lattice, return_counts=True)
     if len(distinct) == 1 or (column.per_unit is not None and len(distinct) <= MAX_POINTS):
         return distinct, distinct, counts.astype(np.float64)
-    knots = np.quantile(lattice, np.linspace(0, 1, min(KNOTS, len(lattice))), method="inverted_cdf")
+    knots = np.quantile(lattice, np.linspace(0, 1, min(MAX_KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()
     if column.per_unit is not None:  # an interval ends before the next begins
         ends[:-1] = np.maximum(ends[:-1] - 1.0, starts[:-1])
@@ -148,7 +149,7 @@ def _category_bins(
 
 
 def category_counts(typed: Table, column: Category) -> dict[str, int]:
-    """The number of rows of each category, 0 included."""
+    """The number of rows per category, also if it is 0."""
     counts = dict.fromkeys(column.categories, 0)
     for entry in pc.value_counts(typed.column(column.name)).to_pylist():
         if entry["values"] in counts:
@@ -159,7 +160,7 @@ def category_counts(typed: Table, column: Category) -> dict[str, int]:
 def _groups(
     column: Category, drawn: dict[str, int], counts: dict[str, int], sets: list[frozenset[str]], limits: Limits
 ) -> tuple[tuple[str, ...], ...]:
-    """The categories of each bin: alone if frequent, declared or separated by the program, else with neighbours."""
+    """The categories of each bin: one if it is frequent, declared or separated by the program, else neighbours."""
     frequent = sorted(drawn, key=lambda c: (-drawn[c], c))
     if len(column.categories) <= limits.max_categories and len(drawn) == len(column.categories):
         return tuple((c,) for c in column.categories)
@@ -190,7 +191,7 @@ def _split(members: list[str], counts: dict[str, int], max_groups: int) -> list[
 def _drawable(
     groups: list[tuple[str, ...]], drawn: dict[str, int], sets: list[frozenset[str]]
 ) -> tuple[tuple[str, ...], ...]:
-    """Groups without a member to sample join one that the program does not separate from them, if there is one."""
+    """The groups, where a group without a member to sample joins another that the program does not separate from it."""
     kept = [group for group in groups if any(c in drawn for c in group)]
     for group in groups:
         if any(c in drawn for c in group):
@@ -211,11 +212,11 @@ def _drawable(
 
 
 def _derived(typed: Table, schema: Schema) -> tuple[Follows, ...]:
-    """For each derived column, its value by value of the column it follows from."""
-    found: list[Follows] = []
+    """One mapping per derived column, from values of the column it follows from to its own values."""
+    derived: list[Follows] = []
     for name, source in schema.derived:
         pairs = typed.arrow.select([source, name]).group_by([source, name]).aggregate([])
         keys = pairs.column(source).cast("string").to_pylist()
         values = pairs.column(name).to_pylist()
-        found.append((name, source, {k: v for k, v in zip(keys, values, strict=True) if k is not None}))
-    return tuple(found)
+        derived.append((name, source, {k: v for k, v in zip(keys, values, strict=True) if k is not None}))
+    return tuple(derived)

@@ -2,7 +2,7 @@
 
 A category column has one bin per category, or per group of rarer ones; a numeric column has half-open bins
 `[edge, next edge)`; a column that may be missing has one more bin, the last. Every constant the program compares with
-is an edge, so no bin straddles a comparison: `x > c` begins at the next value the column can hold. `data/binning.py`
+is an edge, so no bin straddles a comparison: `x > c` begins at the next value the column can have. `data/binning.py`
 chooses bins from rows; without rows they are of equal width.
 """
 
@@ -60,7 +60,7 @@ class NumericBins:
 ColumnBins: TypeAlias = CategoryBins | NumericBins
 Follows: TypeAlias = tuple[
     str, str, dict[str, str | float | None]
-]  # column, its determinant, its value by value of that
+]  # column, its determinant, and the values of the column by value of the determinant
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Codec:
 
 
 def build_codec(schema: Schema, cuts: Mapping[str, Iterable[float]], *, coarse: bool = False) -> Codec:
-    """The codec of a schema without rows, with `cuts` as further edges; `coarse` keeps only those."""
+    """The codec of a schema without rows, with `cuts` as additional edges, or with `cuts` alone if `coarse`."""
     bins: list[ColumnBins] = []
     for column in schema.modelled:
         if isinstance(column, Category):
@@ -101,9 +101,9 @@ def encode(table: Table, codec: Codec) -> Codes:
     codes: Codes = {}
     problems: list[Diagnostic] = []
     for bins in codec.columns:
-        found = column_problems(typed, bins.column)
-        problems += found
-        if not found:
+        column_diagnostics = column_problems(typed, bins.column)
+        problems += column_diagnostics
+        if not column_diagnostics:
             name = bins.column.name
             codes[name] = np.where(typed.missing(name), bins.size - 1, bin_of(typed, bins))
     if problems:
@@ -114,8 +114,8 @@ def encode(table: Table, codec: Codec) -> Codes:
 def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
     """One value per code, sampled from its bin; identifiers are generated, derived columns looked up.
 
-    A table too large to decode at once is decoded in blocks, `first` being the number of rows before this one: every
-    block has random numbers of its own, which follow from `seed` and `first`, and identifiers go on counting.
+    A table too large to decode at once is decoded in blocks; `first` is the number of rows before the block. Every
+    block has its own random numbers, determined by `seed` and `first`, and identifiers continue counting.
     """
     rows = len(next(iter(codes.values())))
     streams = iter(np.random.SeedSequence([seed, first]).spawn(len(codec.columns)))
@@ -123,9 +123,9 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
     for bins in codec.columns:
         rng = np.random.Generator(np.random.Philox(next(streams)))
         arrays[bins.column.name] = _values(codes[bins.column.name], bins, rng)
-    known = {name: table for name, _, table in codec.derived}
+    values_by_key = {name: values for name, _, values in codec.derived}
     for name, determinant in codec.schema.derived:
-        arrays[name] = follow(arrays[determinant], known.get(name, {}), codec.schema.learned(name))
+        arrays[name] = follow(arrays[determinant], values_by_key.get(name, {}), codec.schema.learned(name))
     for column in codec.schema:
         if isinstance(column, Identifier):
             arrays[column.name] = make_identifiers(column, rows, seed, first)
@@ -135,22 +135,22 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
 
 
 def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Table:
-    """The table with new identifiers, those after the `first` ones."""
-    made = table.arrow
-    for place, column in enumerate(codec.schema):
+    """The table with new identifiers, starting after the first `first` ones."""
+    arrow = table.arrow
+    for index, column in enumerate(codec.schema):
         if isinstance(column, Identifier):
-            made = made.set_column(place, column.name, make_identifiers(column, table.rows, seed, first))
-    return Table(made)
+            arrow = arrow.set_column(index, column.name, make_identifiers(column, table.rows, seed, first))
+    return Table(arrow)
 
 
-def follow(determinant: pa.Array, known: dict[str, str | float | None], column: Modelled) -> pa.Array:
-    """The derived value of each value of the determinant; it is missing where the table has none."""
+def follow(determinant: pa.Array, values_by_key: dict[str, str | float | None], column: Modelled) -> pa.Array:
+    """One derived value per value of the determinant; missing where `values_by_key` does not have it."""
     keys = determinant if pa.types.is_string(determinant.type) else as_numbers(determinant)
     assert keys is not None, determinant.type
-    places = pc.index_in(keys.cast(pa.string()), value_set=pa.array(list(known), pa.string()))
+    indices = pc.index_in(keys.cast(pa.string()), value_set=pa.array(list(values_by_key), pa.string()))
     if isinstance(column, Category):
-        return pa.array(list(known.values()), pa.string()).take(places)
-    values = pa.array(list(known.values()), pa.float64()).take(places)
+        return pa.array(list(values_by_key.values()), pa.string()).take(indices)
+    values = pa.array(list(values_by_key.values()), pa.float64()).take(indices)
     return as_arrow(values.fill_null(0.0).to_numpy(), column, ~np.asarray(values.is_valid()))
 
 
@@ -164,7 +164,7 @@ def single_categories(column: Category) -> CategoryBins:
 
 
 def even_edges(column: Numeric) -> tuple[float, ...]:
-    """The schema's own edges, or those of bins of equal width."""
+    """The edges declared in the schema, else the edges of bins of equal width."""
     if isinstance(column.bins, tuple):
         return column.bins
     step = (column.high - column.low) / column.bins
@@ -190,7 +190,7 @@ def bin_limits(column: Numeric, edges: tuple[float, ...]) -> list[tuple[float, f
 
 
 def even_piece(column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
-    """One piece from `low` to `high`, in lattice numbers where there is a lattice."""
+    """One piece from `low` to `high`, in lattice numbers if the column has a lattice."""
     unit = 1.0 if column.per_unit is None else column.per_unit
     ends = [low, high] if column.per_unit is None else [round(low * unit), round(high * unit)]
     return np.array(ends[:1], dtype=float), np.array(ends[1:], dtype=float), np.ones(1)
@@ -204,19 +204,19 @@ def bin_of(typed: Table, bins: ColumnBins) -> IntArray:
     name = bins.column.name
     if isinstance(bins, CategoryBins):
         owner = {category: i for i, group in enumerate(bins.groups) for category in group}
-        known = pa.array(bins.column.categories, pa.string())
-        places = pc.index_in(typed.column(name), value_set=known).combine_chunks().fill_null(0)
-        by_place = np.array([owner.get(category, 0) for category in bins.column.categories], dtype=np.int64)
-        found: IntArray = by_place[places.to_numpy(zero_copy_only=False)]
-        return found
+        categories = pa.array(bins.column.categories, pa.string())
+        indices = pc.index_in(typed.column(name), value_set=categories).combine_chunks().fill_null(0)
+        bin_by_index = np.array([owner.get(category, 0) for category in bins.column.categories], dtype=np.int64)
+        bin_numbers: IntArray = bin_by_index[indices.to_numpy(zero_copy_only=False)]
+        return bin_numbers
     return np.searchsorted(np.array(bins.edges), typed.numbers(name), side="right").astype(np.int64) - 1
 
 
 def _values(codes: IntArray, bins: ColumnBins, rng: np.random.Generator) -> pa.Array:
     last = bins.size - 1 if bins.column.missing else bins.size
     missing = codes == last
-    known = np.where(missing, 0, codes)
+    bin_numbers = np.where(missing, 0, codes)
     if isinstance(bins, CategoryBins):
-        places = pa.array(bins.contents.draw(known, rng), mask=missing)
-        return pa.array(bins.column.categories, pa.string()).take(places)
-    return as_arrow(bins.contents.draw(known, rng), bins.column, missing)
+        indices = pa.array(bins.contents.draw(bin_numbers, rng), mask=missing)
+        return pa.array(bins.column.categories, pa.string()).take(indices)
+    return as_arrow(bins.contents.draw(bin_numbers, rng), bins.column, missing)

@@ -26,7 +26,7 @@ def codec_data(codec: Codec) -> dict[str, Any]:
     """The codec as JSON values; `codec_from` reads them back, whatever the order of their keys."""
     return {
         "schema": as_data(codec.schema),
-        "names": list(codec.schema.names),  # a table of JSON has no order, the columns of a schema do
+        "names": list(codec.schema.names),  # the columns are ordered, the keys of a JSON object are not
         "columns": [_bins_data(bins) for bins in codec.columns],
         "derived": [
             {"column": name, "from": source, "keys": list(values), "values": list(values.values())}
@@ -36,14 +36,14 @@ def codec_data(codec: Codec) -> dict[str, Any]:
 
 
 def codec_from(data: object, schema: Schema | None = None) -> Codec:
-    """The codec `codec_data` wrote; `schema`, if given, must be the one it was fitted for.
+    """The codec that `codec_data` wrote; `schema`, if not None, must be the schema it was fitted for.
 
     Raises `ValueError` naming what is damaged and where, or `CutsError` when it is the schema.
     """
     stored_codec = _converted(data, _CodecData, "the codec")
     stored = _stored_schema(stored_codec)
     if schema is not None and schema != stored:
-        raise ValueError("the codec was made for another schema")
+        raise ValueError("the codec was fitted for another schema")
     if len(stored_codec.columns) != len(stored.modelled):
         raise _damaged("the codec", "it does not have the columns of its schema")
     bins = tuple(_bins(fields, column) for fields, column in zip(stored_codec.columns, stored.modelled, strict=True))
@@ -76,7 +76,7 @@ _Index: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 53)]
 
 
 class _SchemaData(Struct, frozen=True):
-    columns: dict[str, Any]  # what is in them is checked by `schema_from`
+    columns: dict[str, Any]  # checked by `schema_from`
 
 
 class _DerivedData(Struct, frozen=True, rename={"source": "from"}):
@@ -114,7 +114,7 @@ _Data = TypeVar("_Data")
 
 
 def _converted(data: object, kind: type[_Data], where: str) -> _Data:
-    """The values as `kind`; a `ValueError` naming the path of the first one that is something else."""
+    """The values as `kind`; raises `ValueError` naming the path of the first value of another type."""
     try:
         return convert(data, kind)
     except ValidationError as error:
@@ -145,10 +145,10 @@ def _bins(fields: dict[str, Any], column: Modelled) -> ColumnBins:
 def _numeric(fields: _NumericData, column: Numeric, where: str) -> NumericBins:
     edges = tuple(fields.edges)
     if edges != clean_edges(column, edges[1:]):
-        raise _damaged(where, "`edges` do not rise through the values of the column")
+        raise _damaged(where, "`edges` are not increasing values of the column")
     owner, until = _shares(fields, len(edges), where)
     if not len(fields.low) == len(fields.high) == len(owner):
-        raise _damaged(where, "`low` and `high` are not one per piece")
+        raise _damaged(where, "`low` and `high` do not have one number per piece")
     low, high = np.array(fields.low, dtype=np.float64), np.array(fields.high, dtype=np.float64)
     ends = [even_piece(column, *limits) for limits in bin_limits(column, edges)]
     lowest, highest = (np.concatenate([end[i] for end in ends])[owner] for i in (0, 1))
@@ -165,19 +165,19 @@ def _category(fields: _CategoryData, column: Category, where: str) -> CategoryBi
     if len(fields.places) != len(owner) or max(fields.places) >= len(column.categories):
         raise _damaged(where, "`places` are not positions of categories, one per member")
     group_of = {category: i for i, group in enumerate(groups) for category in group}
-    if [group_of[column.categories[place]] for place in fields.places] != owner.tolist():
+    if [group_of[column.categories[index]] for index in fields.places] != owner.tolist():
         raise _damaged(where, "a member lies outside its bin")
     return CategoryBins(column, groups, Members(np.array(fields.places, dtype=np.int64), owner, until))
 
 
 def _shares(fields: _NumericData | _CategoryData, bins: int, where: str) -> tuple[IntArray, Floats]:
-    """The bin of every piece and where its share of the bin ends; every bin has a piece, and its last one ends it."""
+    """The bin of every piece and the cumulative share at its end; every bin has a piece, and its last one ends it."""
     owner, until = np.array(fields.owner, dtype=np.int64), np.array(fields.until, dtype=np.float64)
     step = np.diff(owner, prepend=-1)
     if not (len(owner) and owner[-1] == bins - 1 and ((step == 0) | (step == 1)).all() and step[0] == 1):
-        raise _damaged(where, "`owner` does not go through the bins")
+        raise _damaged(where, "`owner` does not number the bins in order")
     if len(until) != len(owner):
-        raise _damaged(where, "`until` is not one number per piece")
+        raise _damaged(where, "`until` does not have one number per piece")
     last: Bools = np.diff(owner, append=bins) != 0
     within = (owner <= until) & (until <= owner + 1) & (np.diff(until, prepend=0.0) >= 0)
     if not within.all() or (until[last] != owner[last] + 1).any():
@@ -188,7 +188,7 @@ def _shares(fields: _NumericData | _CategoryData, bins: int, where: str) -> tupl
 def _follows(fields: _DerivedData, schema: Schema) -> Follows:
     """The values of one derived column."""
     if (fields.column, fields.source) not in schema.derived:
-        raise _damaged("a derived column", "the schema does not know it")
+        raise _damaged(f"the derived column `{fields.column}`", "it is not derived in the schema")
     kind = str if isinstance(schema[fields.column], Category) else float
     is_valid = all(value is None or isinstance(value, kind) for value in fields.values)
     if len(set(fields.keys)) != len(fields.values) or not is_valid:

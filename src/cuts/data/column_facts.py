@@ -1,4 +1,4 @@
-"""What each column of a table is taken for, and columns that are determined by others."""
+"""The inferred kind of each column of a table, and columns that are determined by others."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cuts.data.table import IntArray, Table
 from cuts.data.temporal import show_moment
 from cuts.text.diagnostic import counted, listed
 
-MAX_KEYS = 1_000  # distinct values of a column that others may follow from
+MAX_KEYS = 1_000  # distinct values of a column from which others may follow
 ROWS_PER_KEY = 5  # mean rows per distinct value, so that a dependency is unlikely to be chance
-MAX_COLUMNS = 100  # beyond, comparing all pairs takes too long
-FIRST_ROWS = (100, 5_000)  # checked before all rows: they rule most pairs out
+MAX_COLUMNS = 100  # above this, comparing all pairs takes too long
+FIRST_ROWS = (100, 5_000)  # rows checked before all others, which rule most pairs out
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
 
 
 def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
-    """Pairs (column, the column it follows from): a functional dependency of the former on the latter."""
+    """The functional dependencies, as pairs (column, the column it follows from)."""
     columns = list(schema.modelled)
     if len(columns) > MAX_COLUMNS:
         return ()
     whole = _codes(table, schema, columns)
     heads = [{name: codes[:rows] for name, codes in whole.items()} for rows in FIRST_ROWS]
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     taken: set[str] = set()
     for column in columns:
         for source in columns:
@@ -69,21 +69,21 @@ def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
             if all(_follows(head[column.name], head[source.name]) for head in (*heads, whole)):
                 mutual = _follows(whole[source.name], whole[column.name])
                 if not mutual or schema.names.index(source.name) < schema.names.index(column.name):
-                    found.append((column.name, source.name))
+                    pairs.append((column.name, source.name))
                     taken.add(column.name)
                     break
-    return tuple(found)
+    return tuple(pairs)
 
 
 def _codes(table: Table, schema: Schema, columns: list[Modelled]) -> dict[str, IntArray]:
-    """Each column as small numbers, equal exactly where the values are; missing is one more value."""
+    """One array of small numbers per column, equal where the values are equal; missing counts as a value."""
     typed = conform(table, schema)
-    found: dict[str, IntArray] = {}
+    codes_by_name: dict[str, IntArray] = {}
     for column in columns:
         values = typed.column(column.name).combine_chunks()
         codes = values.dictionary_encode("encode").indices
-        found[column.name] = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
-    return found
+        codes_by_name[column.name] = np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return codes_by_name
 
 
 def _worth(source: IntArray, column: IntArray) -> bool:

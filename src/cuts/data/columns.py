@@ -1,8 +1,8 @@
-"""The kinds of columns: what values they hold, on which lattice, and how they are named in a schema.
+"""The kinds of columns: which values they have, on which lattice, and how a schema names them.
 
-A numeric column (`Integer`, `Real`, `Temporal`) is a number of float64: a date counts days since 1970-01-01, a time, a
-timestamp and a duration count seconds. `per_unit` is how many lattice points a unit holds: 1 for whole numbers, 100
-for two decimals, nothing for reals of any precision.
+The values of a numeric column (`Integer`, `Real`, `Temporal`) are float64 numbers: a date counts days since 1970-01-01;
+a time, a timestamp and a duration count seconds. `per_unit` is the number of lattice points per unit: 1 for whole
+numbers, 100 for two decimals, None for reals of any precision.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Binning = Literal["quantile", "uniform"]
 Bins: TypeAlias = int | tuple[float, ...]
 
 DEFAULT_BINS = 32
-LARGEST_WHOLE = 2**53  # beyond, float64 skips whole numbers
-LARGEST = 1e300  # beyond, sums of columns overflow
+LARGEST_WHOLE = 2**53  # above this, float64 skips whole numbers
+LARGEST_NUMBER = 1e300  # above this, sums of columns overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Category:
 
     @property
     def range(self) -> Interval:
-        """The positions of the categories, which is what they count as in arithmetic."""
+        """The positions of the categories, which stand for them in arithmetic."""
         return Interval(0.0, float(len(self.categories) - 1))
 
 
@@ -65,7 +65,7 @@ class Integer:
 
     @property
     def per_unit(self) -> int:
-        """Lattice points in a unit."""
+        """The number of lattice points per unit."""
         return 1
 
 
@@ -93,7 +93,7 @@ class Real:
 
     @property
     def per_unit(self) -> int | None:
-        """Lattice points in a unit, or none."""
+        """The number of lattice points per unit, or None without a lattice."""
         return None if self.decimals is None else 10**self.decimals
 
 
@@ -121,17 +121,17 @@ class Temporal:
 
     @property
     def per_unit(self) -> int:
-        """Lattice points in a unit."""
+        """The number of lattice points per unit."""
         return int(10**self.decimals)
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A column unique per row: never modelled; new values are generated in the same pattern.
+    """A column with a different value in every row: never modelled; new values are generated in the same pattern.
 
     `pattern` is `uuid`, or a string in which `#` stands for a digit, `A` for an upper-case letter, `a` for a lower-case
-    one, `X` for either of the first two, `x` for a hexadecimal digit, and a backslash before a character for itself;
-    None means a whole number. Values are counted through the pattern, from number `start` on.
+    one, `X` for either of the first two, `x` for a hexadecimal digit, and a backslash quotes the next character; None
+    means whole numbers. Values count up through the pattern, starting at number `start`.
     """
 
     name: str
@@ -155,7 +155,7 @@ Column: TypeAlias = Modelled | Unmodelled
 
 
 def size(column: Modelled) -> float:
-    """How many values a column can have.
+    """The number of values a column can have.
 
     >>> size(Integer("age", 17, 90)), size(Real("x", 0.0, 1.0, decimals=2))
     (74.0, 101.0)
@@ -168,12 +168,12 @@ def size(column: Modelled) -> float:
 
 
 def _check_numbers(low: float, high: float, bins: Bins) -> None:
-    if not (abs(low) <= LARGEST and abs(high) <= LARGEST):
-        raise ValueError(f"its range must lie between -{LARGEST:g} and {LARGEST:g}")
+    if not (abs(low) <= LARGEST_NUMBER and abs(high) <= LARGEST_NUMBER):
+        raise ValueError(f"its range must lie between -{LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}")
     if low > high:
-        raise ValueError(f"its range begins at {low}, above its end {high}")
+        raise ValueError(f"its range starts at {low} but ends at {high}")
     if isinstance(bins, int):
         if bins < 1:
             raise ValueError("it needs at least one bin")
     elif list(bins) != sorted(set(bins)) or any(not low < edge <= high for edge in bins):
-        raise ValueError("its bin edges must rise and lie inside its range")
+        raise ValueError("its bin edges must increase and lie inside its range")

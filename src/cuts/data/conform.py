@@ -42,30 +42,30 @@ def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) 
 
 def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
     """Every difference between a table and a schema."""
-    found: list[Diagnostic] = [
+    problems: list[Diagnostic] = [
         extra_column(name, schema) for name in table.names if name not in schema and name not in schema.dropped
     ]
     for column in schema:
         if isinstance(column, Unmodelled):
             if column.name not in table.names:
-                found.append(missing_column(column, table))
+                problems.append(missing_column(column, table))
             continue
         try:
             typed = conform(table, schema, [column.name])
         except CutsError as error:
-            found += error.diagnostics
+            problems += error.diagnostics
             continue
-        found += column_problems(typed, column)
-    return tuple(found)
+        problems += column_problems(typed, column)
+    return tuple(problems)
 
 
 def outside_domain(typed: Table, column: Modelled) -> Bools:
-    """Where a conformed column has a value its schema does not allow; a missing value is not one."""
+    """Where a conformed column has a value that its schema does not allow; False for missing values."""
     present: Bools = ~typed.missing(column.name)
     if isinstance(column, Category):
-        known = pc.is_in(typed.column(column.name), value_set=pa.array(column.categories, pa.string()))
-        listed: Bools = np.asarray(known.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
-        return present & ~listed
+        is_category = pc.is_in(typed.column(column.name), value_set=pa.array(column.categories, pa.string()))
+        allowed: Bools = np.asarray(is_category.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return present & ~allowed
     values = typed.numbers(column.name)
     with np.errstate(invalid="ignore"):
         outside = (values < column.low) | (values > column.high)
@@ -76,17 +76,17 @@ def outside_domain(typed: Table, column: Modelled) -> Bools:
 
 
 def column_problems(typed: Table, column: Modelled) -> list[Diagnostic]:
-    """What the schema does not allow in a conformed column: missing values, values outside its domain."""
-    found = []
+    """The diagnostics of a conformed column: missing values, values outside its domain."""
+    problems = []
     missing = typed.missing(column.name)
     if missing.any() and not column.missing:
-        found.append(unexpected_missing(column, int(missing.sum()), int(missing.argmax())))
+        problems.append(unexpected_missing(column, int(missing.sum()), int(missing.argmax())))
     outside = outside_domain(typed, column)
     if outside.any():
         row = int(outside.argmax())
         value = typed.first([row], [column.name])[0][column.name]
-        found.append(outside_schema(column, int(outside.sum()), row, value))
-    return found
+        problems.append(outside_schema(column, int(outside.sum()), row, value))
+    return problems
 
 
 def _as_texts(table: Table, column: Category) -> pa.Array | None:
@@ -111,7 +111,7 @@ def _as_numbers(table: Table, column: Column) -> pa.Array | None:
         values = values.dictionary_decode()
     temporal = pa.types.is_temporal(values.type)
     if isinstance(column, Temporal) and column.kind == "date" and pa.types.is_timestamp(values.type):
-        days = values.cast(pa.date32(), safe=False)  # pandas writes dates so
+        days = values.cast(pa.date32(), safe=False)  # pandas stores dates as timestamps
         if pc.all(pc.equal(days.cast(values.type), values)).as_py() is False:
             return None
         values = days
@@ -137,13 +137,13 @@ def extra_column(name: str, schema: Schema) -> Diagnostic:
 
 
 def column_type(column: Column, table: Table) -> Diagnostic:
-    """A column that cannot be read as what the schema says."""
+    """A column that cannot be converted to the kind the schema declares."""
     wanted = "categories" if isinstance(column, Category) else "numbers"
     wanted = f"{column.kind}s" if isinstance(column, Temporal) else wanted
-    held = str(table.column(column.name).type)
+    arrow_type = str(table.column(column.name).type)
     return Diagnostic(
         "column-type",
-        f"the column `{column.name}` cannot be read as {wanted}: it is of type {held}",
+        f"the column `{column.name}` cannot be read as {wanted}: it is of type {arrow_type}",
         help="convert the column, or change its kind in the schema",
     )
 

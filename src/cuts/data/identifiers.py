@@ -1,7 +1,7 @@
-"""New identifiers: unique, in the pattern of the real ones, never one of them.
+"""New identifiers: unique, in the pattern of the real ones, never equal to one of them.
 
-A pattern is counted through like an odometer, from the number after the greatest real one; when it runs out, its first
-counted character is repeated, which makes room for more.
+A pattern counts up like an odometer, starting after the greatest real identifier; when it runs out of values, its first
+counted character is repeated, which makes identifiers longer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 
 
 def make_identifiers(column: Identifier, rows: int, seed: int, first: int = 0) -> pa.Array:
-    """`rows` new identifiers, from the one after the `first` ones on.
+    """`rows` new identifiers, after the first `first` ones.
 
     >>> make_identifiers(Identifier("id", "C-##", 98), 3, 0).to_pylist()
     ['C-98', 'C-99', 'C-100']
@@ -37,7 +37,7 @@ def make_identifiers(column: Identifier, rows: int, seed: int, first: int = 0) -
 
 
 def start_after(column: Identifier, values: list[str | int]) -> int:
-    """The column's start, or the number after the greatest of `values` that follow its pattern, if that is more.
+    """The column's start, or if larger, the number after the greatest of `values` that follow its pattern.
 
     >>> start_after(Identifier("id", "C-##", 5), ["C-03", "C-120", "other"])
     121
@@ -66,31 +66,31 @@ def recognise(values: list[str]) -> tuple[str, int] | None:
 
 
 def _sign(letters: tuple[str, ...]) -> str:
-    """The pattern of one position of all values: the character they share, or the class they are in."""
+    """The pattern of one position in all values: the character they share, or their class of characters."""
     distinct = set(letters)
     if len(distinct) == 1:
-        (only,) = distinct
-        return "#" if only.isdigit() else f"\\{only}" if only in (*_SIGNS, "\\", "?") else only
+        (shared,) = distinct
+        return "#" if shared.isdigit() else f"\\{shared}" if shared in (*_SIGNS, "\\", "?") else shared
     return next((sign for sign, members in _SIGNS.items() if distinct <= set(members)), "?")
 
 
 def _parse(pattern: str) -> list[tuple[str, bool]]:
-    """The characters of a pattern, and whether each stands for a class that is counted."""
-    found: list[tuple[str, bool]] = []
+    """The characters of a pattern, each with whether it stands for a class of characters that counts up."""
+    signs: list[tuple[str, bool]] = []
     escaped = False
     for letter in pattern:
         if escaped or letter not in (*_SIGNS, "\\"):
-            found.append((letter, False))
+            signs.append((letter, False))
             escaped = False
         elif letter == "\\":
             escaped = True
         else:
-            found.append((letter, True))
-    return found
+            signs.append((letter, True))
+    return signs
 
 
 def _count(signs: list[tuple[str, bool]], value: str) -> int:
-    """The number of a value, as its pattern counts."""
+    """The number of a value in the counting order of its pattern."""
     total = 0
     for (sign, counted), letter in zip(signs, value, strict=True):
         if counted:
@@ -112,7 +112,7 @@ def _number(pattern: str | None, text: str) -> int | None:
 
 
 def _uuids(rows: int, first: int, entropy: list[int]) -> pa.Array:
-    """Version 4 UUIDs; the one of a row depends on its number and the entropy alone."""
+    """Version 4 UUIDs; each depends only on its row number and the entropy."""
     bits = np.random.Philox(entropy)
     bits.advance(first // 2)  # a step of the counter is four words: two UUIDs
     odd = first % 2
@@ -122,24 +122,24 @@ def _uuids(rows: int, first: int, entropy: list[int]) -> pa.Array:
     halves = words.astype(">u8").view(np.uint8).reshape(rows, 16)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)
     letters = np.full((rows, 36), ord("-"), np.uint8)
-    places = [i for i in range(36) if i not in (8, 13, 18, 23)]
-    letters[:, places] = digits[np.stack([halves >> 4, halves & 15], axis=2).reshape(rows, 32)]
+    positions = [i for i in range(36) if i not in (8, 13, 18, 23)]
+    letters[:, positions] = digits[np.stack([halves >> 4, halves & 15], axis=2).reshape(rows, 32)]
     return pa.array(letters.view("S36").ravel()).cast(pa.string())
 
 
 def _spell_all(signs: list[tuple[str, bool]], start: int, rows: int) -> pa.Array | None:
-    """The values of `rows` numbers from `start` on, or None if one needs more characters than the pattern has."""
+    """The values of `rows` numbers starting at `start`, or None if one needs more characters than the pattern has."""
     letters = np.empty((rows, len(signs)), np.uint32)
     carry = np.arange(rows)
-    for place in range(len(signs) - 1, -1, -1):
-        sign, counted = signs[place]
+    for position in range(len(signs) - 1, -1, -1):
+        sign, counted = signs[position]
         members = np.array([ord(letter) for letter in (_SIGNS[sign] if counted else sign)], np.uint32)
         if counted:
             start, digit = divmod(start, len(members))
             carry, chosen = np.divmod(carry + digit, len(members))
-            letters[:, place] = members[chosen]
+            letters[:, position] = members[chosen]
         else:
-            letters[:, place] = members
+            letters[:, position] = members
     return None if start or carry.any() else pa.array(letters.view(f"U{len(signs)}").ravel())
 
 
@@ -153,9 +153,9 @@ def _spell(signs: list[tuple[str, bool]], number: int) -> str:
             letters.append(sign)
             continue
         members = _SIGNS[sign]
-        number, place = divmod(number, len(members))
-        letters.append(members[place])
+        number, index = divmod(number, len(members))
+        letters.append(members[index])
         while i == first and number:
-            number, place = divmod(number, len(members))
-            letters.append(members[place])
+            number, index = divmod(number, len(members))
+            letters.append(members[index])
     return "".join(reversed(letters))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.columns import LARGEST, LARGEST_WHOLE, MomentKind
+from cuts.data.columns import LARGEST_NUMBER, LARGEST_WHOLE, MomentKind
 from cuts.data.exchange.tables import from_frame
 from cuts.data.identifiers import recognise
 from cuts.data.physical import as_numbers
@@ -18,9 +18,9 @@ from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real,
 from cuts.data.table import Floats, Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
 
-MAX_DECIMALS = 6  # beyond, a real column is of any precision
-ENOUGH_ROWS = 20  # fewer unique values may be chance
-TEXT_WORDS = 4  # mean number of words from which values that hardly repeat are free text
+MAX_DECIMALS = 6  # with more, a real column is of any precision
+MIN_UNIQUE_ROWS = 20  # with fewer rows, values may be unique by chance
+MIN_TEXT_WORDS = 4  # mean words per value; values with as many that hardly repeat are free text
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
 
 
@@ -33,7 +33,7 @@ def infer_schema(
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
 ) -> Schema:
-    """The narrowest schema a table or frame follows, without the columns to drop.
+    """The narrowest schema that fits a table or frame, without the columns in `drop`.
 
     Text columns become categories in alphabetical order. Raises `CutsError` naming every column that fits no kind.
 
@@ -67,8 +67,8 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
     kind = values.type
     if pa.types.is_dictionary(kind):
         if kind.ordered:
-            known = [str(v) for v in values.dictionary.to_pylist()]
-            return Category(name, tuple(known), ordered=True, missing=missing)
+            categories = [str(v) for v in values.dictionary.to_pylist()]
+            return Category(name, tuple(categories), ordered=True, missing=missing)
         values = values.dictionary_decode()
         kind = values.type
     if pa.types.is_boolean(kind):
@@ -83,38 +83,38 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
 
 
 def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
-    if pa.types.is_string_view(values.type):  # of which Arrow finds a missing value to be the empty text
+    if pa.types.is_string_view(values.type):  # here Arrow takes a missing value for the empty string
         values = values.cast(pa.string())
     distinct = sorted(str(v) for v in pc.unique(values).to_pylist() if v is not None)
     count = len(values) - values.null_count
-    unique = len(distinct) == count and count >= ENOUGH_ROWS
+    unique = len(distinct) == count and count >= MIN_UNIQUE_ROWS
     if declared_id or unique:
-        look = recognise(distinct)
-        if look is not None:
-            return Identifier(name, *look, missing=missing)
+        pattern = recognise(distinct)
+        if pattern is not None:
+            return Identifier(name, *pattern, missing=missing)
         if declared_id:
             return Identifier(name, f"{name}-######", 1, missing)
     words = sum(text.count(" ") + 1 for text in distinct[:1000]) / len(distinct[:1000])
-    if unique or (len(distinct) > count / 2 and count >= ENOUGH_ROWS and words >= TEXT_WORDS):
+    if unique or (len(distinct) > count / 2 and count >= MIN_UNIQUE_ROWS and words >= MIN_TEXT_WORDS):
         return free_text(name, len(distinct))
     return Category(name, tuple(distinct), missing=missing)
 
 
 def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
-    found = as_numbers(values)
-    assert found is not None
-    known = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
-    if np.isinf(known).any():
+    converted = as_numbers(values)
+    assert converted is not None
+    numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    if np.isinf(numbers).any():
         return unsupported_column(name, "contains infinite values")
-    if np.abs(known).max() > LARGEST:
-        return unsupported_column(name, f"contains numbers beyond {LARGEST:g}")
-    low, high = float(known.min()), float(known.max())
-    decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(known)
+    if np.abs(numbers).max() > LARGEST_NUMBER:
+        return unsupported_column(name, f"contains numbers beyond {LARGEST_NUMBER:g}")
+    low, high = float(numbers.min()), float(numbers.max())
+    decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(numbers)
     if decimals != 0:
         return Real(name, low, high, missing=missing, decimals=decimals)
-    distinct = len(np.unique(known))
-    unique = distinct == len(known) >= ENOUGH_ROWS
-    dense = high - low + 1 <= 2 * len(known)
+    distinct = len(np.unique(numbers))
+    unique = distinct == len(numbers) >= MIN_UNIQUE_ROWS
+    dense = high - low + 1 <= 2 * len(numbers)
     if declared_id or (unique and (dense or _ID_NAME.search(name) is not None)):
         return Identifier(name, None, int(high) + 1, missing)
     if max(abs(low), abs(high)) > LARGEST_WHOLE:
@@ -123,7 +123,7 @@ def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Co
 
 
 def _decimals(values: Floats) -> int | None:
-    """The number of decimals all values have at most, or nothing when they have many."""
+    """The largest number of decimals of the values, or None if it exceeds `MAX_DECIMALS`."""
     sample = values[:: max(1, len(values) // 1000)]
     for decimals in range(MAX_DECIMALS + 1):
         if all((np.round(part, decimals) == part).all() for part in (sample, values)):
@@ -143,19 +143,19 @@ def _temporal(name: str, values: pa.Array, missing: bool) -> Column | Diagnostic
         kind = "timestamp"
     else:
         return unsupported_column(name, f"is of type {values.type}")
-    found = as_numbers(values)
-    assert found is not None
-    known = np.asarray(found.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
-    needed = next((d for d in (0, 3) if (np.round(known, d) == known).all()), 6)
+    converted = as_numbers(values)
+    assert converted is not None
+    numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    needed = next((d for d in (0, 3) if (np.round(numbers, d) == numbers).all()), 6)
     zone = values.type.tz if kind == "timestamp" else None
-    return Temporal(name, kind, float(known.min()), float(known.max()), missing=missing, decimals=needed, zone=zone)
+    return Temporal(name, kind, float(numbers.min()), float(numbers.max()), missing=missing, decimals=needed, zone=zone)
 
 
 # --- what is wrong
 
 
 def unsupported_column(name: str, what: str) -> Diagnostic:
-    """A column no kind of the schema can describe."""
+    """A column that no kind of column can describe."""
     return Diagnostic(
         "unsupported-column",
         f"the column `{name}` {what}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, floor, inf, nextafter
 
-_EXACT = 2.0**53  # beyond, float64 skips whole numbers
+_LARGEST_WHOLE = 2.0**53  # above this, float64 skips whole numbers
 
 
 def at_least(value: float, per_unit: int | None) -> float:
@@ -13,7 +13,7 @@ def at_least(value: float, per_unit: int | None) -> float:
     >>> at_least(35.2, 1), at_least(0.3, 10), at_least(0.25, None)
     (36.0, 0.3, 0.25)
     """
-    if per_unit is None or abs(value) * per_unit >= _EXACT:
+    if per_unit is None or abs(value) * per_unit >= _LARGEST_WHOLE:
         return value
     k = floor(value * per_unit) - 1
     while k / per_unit < value:
@@ -27,7 +27,7 @@ def after(value: float, per_unit: int | None) -> float:
     >>> after(35.0, 1), after(35.5, 1), after(0.3, 10), after(1.0, None) > 1.0
     (36.0, 36.0, 0.4, True)
     """
-    if per_unit is None or abs(value) * per_unit >= _EXACT:
+    if per_unit is None or abs(value) * per_unit >= _LARGEST_WHOLE:
         return nextafter(value, inf)
     k = floor(value * per_unit) - 1
     while k / per_unit <= value:
@@ -41,7 +41,7 @@ def before(value: float, per_unit: int | None) -> float:
     >>> before(36.0, 1), before(0.4, 10)
     (35.0, 0.3)
     """
-    if per_unit is None or abs(value) * per_unit >= _EXACT:
+    if per_unit is None or abs(value) * per_unit >= _LARGEST_WHOLE:
         return nextafter(value, -inf)
     k = ceil(value * per_unit) + 1
     while k / per_unit >= value:

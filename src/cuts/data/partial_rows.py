@@ -1,7 +1,7 @@
-"""Rows of which some cells are given: encoded where they are, put back exactly once the rest is sampled.
+"""Partial rows: the given cells are encoded, the others are sampled, and the given cells are then restored exactly.
 
-A missing cell is not given. Modelled columns and identifiers can be given; empty columns, and columns that follow from
-another one, are computed.
+A missing cell is not given. Cells of modelled columns and identifiers can be given; empty columns and derived columns
+are computed.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from cuts.text.diagnostic import CutsError, Diagnostic
 
 
 def encode_partial(table: Table, codec: Codec) -> tuple[Codes, dict[str, Bools]]:
-    """The bins of the given cells and where cells are given, for every modelled column the table has.
+    """The bins of the given cells, and masks of the given cells, for every modelled column of the table.
 
-    A code is 0 where nothing is given. Raises `CutsError` with everything that is wrong: columns that cannot be given,
-    values outside the schema.
+    A code is 0 where the cell is not given. Raises `CutsError` with every problem: columns that cannot be given, values
+    outside the schema.
     """
     problems = [unknown_column(name, codec.schema) for name in table.names if name not in codec.schema]
-    known = [name for name in table.names if name in codec.schema]
-    problems += [made_column(n, codec) for n in known if _is_made(n, codec) and not table.missing(n).all()]
+    declared = [name for name in table.names if name in codec.schema]
+    problems += [computed_column(n, codec) for n in declared if _is_computed(n, codec) and not table.missing(n).all()]
     codes: Codes = {}
-    given: dict[str, Bools] = {}
+    masks: dict[str, Bools] = {}
     for bins in codec.columns:
         name = bins.column.name
         if name not in table.names:
@@ -44,43 +44,43 @@ def encode_partial(table: Table, codec: Codec) -> tuple[Codes, dict[str, Bools]]
         except CutsError as error:
             problems += error.diagnostics
             continue
-        found = column_problems(typed, replace(bins.column, missing=True))
-        problems += found
-        if not found:
-            given[name] = ~typed.missing(name)
-            codes[name] = np.where(given[name], bin_of(typed, bins), 0)
+        column_diagnostics = column_problems(typed, replace(bins.column, missing=True))
+        problems += column_diagnostics
+        if not column_diagnostics:
+            masks[name] = ~typed.missing(name)
+            codes[name] = np.where(masks[name], bin_of(typed, bins), 0)
     if problems:
         raise CutsError(problems)
-    return codes, given
+    return codes, masks
 
 
-def overwrite(decoded: Table, given: Table, codec: Codec) -> Table:
-    """The decoded table with the given cells in their places, and derived columns that follow them again.
+def overwrite(decoded: Table, partial: Table, codec: Codec) -> Table:
+    """The decoded table with the given cells of `partial`, and with derived columns computed from them.
 
-    `given` is a table `encode_partial` has read, of as many rows. Identifiers can be texts afterwards, where given
-    ones are no numbers; `apart_from` keeps the fresh ones from repeating them.
+    `partial` has as many rows as `decoded` and was accepted by `encode_partial`. A column of numeric identifiers
+    becomes text if given identifiers are not numbers; `apart_from` keeps new identifiers from repeating given ones.
     """
-    if decoded.rows != given.rows:
-        raise ValueError(f"{given.rows} given rows cannot be put into {decoded.rows} decoded ones")
+    if decoded.rows != partial.rows:
+        raise ValueError(f"there are {partial.rows} partial rows but {decoded.rows} decoded rows")
     arrays: dict[str, pa.Array] = {name: decoded.column(name).combine_chunks() for name in decoded.names}
-    for name in given.names:
+    for name in partial.names:
         if isinstance(codec.schema[name], Identifier):
-            arrays[name] = _with_identifiers(arrays[name], _identifiers(given, name))
-        elif not _is_made(name, codec):
-            cells = _cells(given, codec.schema.learned(name), codec.schema)
+            arrays[name] = _with_identifiers(arrays[name], _identifiers(partial, name))
+        elif not _is_computed(name, codec):
+            cells = _cells(partial, codec.schema.learned(name), codec.schema)
             arrays[name] = pc.if_else(cells.is_valid(), cells, arrays[name])
-    for name, source, known in codec.derived:
-        if source in given.names:
-            arrays[name] = follow(arrays[source], known, codec.schema.learned(name))
+    for name, source, values_by_key in codec.derived:
+        if source in partial.names:
+            arrays[name] = follow(arrays[source], values_by_key, codec.schema.learned(name))
     return Table(pa.table(arrays))
 
 
-def apart_from(codec: Codec, given: Table) -> Codec:
-    """The codec with identifiers that begin after the given ones, so that no fresh one repeats one of them."""
+def apart_from(codec: Codec, partial: Table) -> Codec:
+    """The codec with identifiers that start after the given ones, so that no new identifier repeats a given one."""
     starts = {
-        column.name: start_after(column, _identifiers(given, column.name).drop_null().to_pylist())
+        column.name: start_after(column, _identifiers(partial, column.name).drop_null().to_pylist())
         for column in codec.schema
-        if isinstance(column, Identifier) and column.name in given.names
+        if isinstance(column, Identifier) and column.name in partial.names
     }
     return replace(codec, schema=_started(codec.schema, starts)) if starts else codec
 
@@ -96,25 +96,25 @@ def _started(schema: Schema, starts: Mapping[str, int]) -> Schema:
 
 
 def _typed(table: Table, column: Modelled, schema: Schema) -> Table:
-    """One column, conformed; a column without values is of no type, which fits every kind."""
+    """One conformed column; a column without values fits every kind."""
     if table.missing(column.name).all():
         kind = pa.string() if isinstance(column, Category) else pa.float64()
         return Table(pa.table({column.name: pa.nulls(table.rows, kind)}))
     return conform(table, schema, [column.name])
 
 
-def _cells(given: Table, column: Modelled, schema: Schema) -> pa.Array:
-    """The given cells of a column as its own Arrow type."""
-    typed = _typed(given, column, schema)
+def _cells(partial: Table, column: Modelled, schema: Schema) -> pa.Array:
+    """The given cells of a column in its Arrow type."""
+    typed = _typed(partial, column, schema)
     if isinstance(column, Category):
         return typed.column(column.name).combine_chunks()
     missing = typed.missing(column.name)
     return as_arrow(np.where(missing, 0.0, typed.numbers(column.name)), column, missing)
 
 
-def _identifiers(given: Table, name: str) -> pa.Array:
-    """The given identifiers; whole numbers as such, though a column with missing cells may have come as reals."""
-    values = given.column(name).combine_chunks()
+def _identifiers(partial: Table, name: str) -> pa.Array:
+    """The given identifiers; whole numbers as integers, even if missing cells made the column float."""
+    values = partial.column(name).combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if not pa.types.is_floating(values.type):
@@ -124,15 +124,15 @@ def _identifiers(given: Table, name: str) -> pa.Array:
     return values.cast(pa.int64()) if whole else values
 
 
-def _with_identifiers(fresh: pa.Array, given: pa.Array) -> pa.Array:
+def _with_identifiers(fresh: pa.Array, identifiers: pa.Array) -> pa.Array:
     try:
-        typed = given.cast(fresh.type)
-    except pa.ArrowException:  # texts where fresh ones are numbers
-        typed, fresh = given.cast(pa.string()), fresh.cast(pa.string())
+        typed = identifiers.cast(fresh.type)
+    except pa.ArrowException:  # the given identifiers are texts, the new ones numbers
+        typed, fresh = identifiers.cast(pa.string()), fresh.cast(pa.string())
     return pc.if_else(typed.is_valid(), typed, fresh)
 
 
-def _is_made(name: str, codec: Codec) -> bool:
+def _is_computed(name: str, codec: Codec) -> bool:
     modelled = any(bins.column.name == name for bins in codec.columns)
     return not modelled and not isinstance(codec.schema[name], Identifier)
 
@@ -145,7 +145,7 @@ def unknown_column(name: str, schema: Schema) -> Diagnostic:
     return names.unknown_column(name, schema.name, schema.names)
 
 
-def made_column(name: str, codec: Codec) -> Diagnostic:
+def computed_column(name: str, codec: Codec) -> Diagnostic:
     """A given column that is neither modelled nor an identifier."""
     source = dict(codec.schema.derived).get(name)
     if source is None:
@@ -158,16 +158,16 @@ def made_column(name: str, codec: Codec) -> Diagnostic:
 
 
 def put_values(table: Table, values: Mapping[str, Floats], codec: Codec) -> Table:
-    """The table with these values in some numeric columns, NaN where one is missing, and what follows from them."""
+    """The table with these values in numeric columns (NaN means missing), and with derived columns updated."""
     arrow = table.arrow
     for name, numbers in values.items():
         column = codec[name].column
         assert not isinstance(column, Category)
         missing = np.isnan(numbers)
-        made = as_arrow(np.where(missing, column.low, numbers), column, missing)
-        arrow = arrow.set_column(arrow.schema.get_field_index(name), name, made)
-    for name, determinant, known in codec.derived:
+        array = as_arrow(np.where(missing, column.low, numbers), column, missing)
+        arrow = arrow.set_column(arrow.schema.get_field_index(name), name, array)
+    for name, determinant, values_by_key in codec.derived:
         if determinant in values:
-            made = follow(arrow.column(determinant).combine_chunks(), known, codec.schema.learned(name))
-            arrow = arrow.set_column(arrow.schema.get_field_index(name), name, made)
+            array = follow(arrow.column(determinant).combine_chunks(), values_by_key, codec.schema.learned(name))
+            arrow = arrow.set_column(arrow.schema.get_field_index(name), name, array)
     return Table(arrow)

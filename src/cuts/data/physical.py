@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from cuts.data.columns import Integer, Numeric, Temporal
 from cuts.data.table import Bools, Floats
 
-_MICRO = 1_000_000
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": _MICRO, "ns": 1_000 * _MICRO}
+_MICROS_PER_SECOND = 1_000_000
+_UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": _MICROS_PER_SECOND, "ns": 1_000 * _MICROS_PER_SECOND}
 
 
 def as_arrow(numbers: Floats, column: Numeric, missing: Bools) -> pa.Array:
@@ -21,25 +21,25 @@ def as_arrow(numbers: Floats, column: Numeric, missing: Bools) -> pa.Array:
         return pa.array(numbers, mask=missing)
     if column.kind == "date":
         return pa.array(np.rint(numbers).astype(np.int32), pa.int32(), mask=missing).cast(pa.date32())
-    micros = pa.array(np.rint(numbers * _MICRO).astype(np.int64), mask=missing)
+    micros = pa.array(np.rint(numbers * _MICROS_PER_SECOND).astype(np.int64), mask=missing)
     return micros.cast(_arrow_type(column))
 
 
 def as_numbers(values: pa.Array) -> pa.Array | None:
-    """The numbers of a numeric, temporal or text column as float64; nothing if it cannot be read so.
+    """The numbers of a numeric, temporal or text column as float64; None if it cannot be converted.
 
-    Dates count days, times, timestamps and durations seconds; below a microsecond is cut off.
+    Dates count days; times, timestamps and durations count seconds, truncated to microseconds.
     """
     kind = values.type
     if pa.types.is_date(kind):
         return values.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
         wide = values.cast(pa.time64("us")) if pa.types.is_time32(kind) else values
-        per_second = _PER_SECOND[wide.type.unit]
+        per_second = _UNITS_PER_SECOND[wide.type.unit]
         units = wide.cast(pa.int64())
-        if per_second > _MICRO:
-            units = pc.divide(pc.subtract(units, pc.cast(0, pa.int64())), per_second // _MICRO)
-            per_second = _MICRO
+        if per_second > _MICROS_PER_SECOND:
+            units = pc.divide(pc.subtract(units, pc.cast(0, pa.int64())), per_second // _MICROS_PER_SECOND)
+            per_second = _MICROS_PER_SECOND
         return pc.divide(units.cast(pa.float64(), safe=False), float(per_second))
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if (
@@ -53,7 +53,7 @@ def as_numbers(values: pa.Array) -> pa.Array | None:
         numbers = values.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:
         return None
-    if pa.types.is_decimal(kind):  # Arrow's float of a decimal need not be the nearest one
+    if pa.types.is_decimal(kind):  # Arrow's conversion need not give the nearest float
         numbers = pa.array(np.round(numbers.to_numpy(zero_copy_only=False), kind.scale), from_pandas=True)
     return pc.if_else(pc.is_nan(numbers), None, numbers)
 

@@ -1,8 +1,8 @@
-"""A finer codec, made from a coarser one and without rows: further edges, and no bin across a set of categories.
+"""A codec refined without rows: additional edges, and no bin with categories inside and outside a set.
 
-A model of the coarser bins is one of the finer bins too: the probability of a finer bin is that of the coarser one it
-lies in, times its share of it. The shares follow from the contents of the coarser bins, so the distribution stays
-the same. No rows are read, so a private codec may be refined.
+A model of the coarser bins is also a model of the finer bins: the probability of a finer bin is the probability of the
+coarser bin that contains it, times its share of that bin. The shares follow from the contents of the coarser bins, so
+the distribution stays the same. No rows are read, so a private codec may be refined.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ class Split:
 def refine(
     codec: Codec, cuts: Mapping[str, Iterable[float]], sets: Mapping[str, Sequence[frozenset[str]]]
 ) -> tuple[Codec, dict[str, Split]]:
-    """The codec with `cuts` as further edges and no bin across a set of `sets`; how each changed column is split.
+    """The codec with `cuts` as additional edges and bins split by `sets`, and the split of each changed column.
 
-    A column without a new bin keeps its bins and has no split. A share can be 0: all the values such a bin has are
-    then equally likely, but nothing that the coarser bin held lies in it.
+    A column without a new bin keeps its bins and has no split. A share can be 0 if no contents of the coarser bin lie
+    in the finer one; all values of such a bin are then equally likely.
     """
     columns: list[ColumnBins] = []
     splits: dict[str, Split] = {}
     for bins in codec.columns:
         name = bins.column.name
-        made: tuple[ColumnBins, Split] | None
+        finer: tuple[ColumnBins, Split] | None
         if isinstance(bins, NumericBins):
-            made = _finer_numbers(bins, cuts.get(name, ()))
+            finer = _finer_numbers(bins, cuts.get(name, ()))
         else:
-            made = _finer_categories(bins, sets.get(name, ()))
-        columns.append(bins if made is None else made[0])
-        if made is not None:
-            splits[name] = made[1]
+            finer = _finer_categories(bins, sets.get(name, ()))
+        columns.append(bins if finer is None else finer[0])
+        if finer is not None:
+            splits[name] = finer[1]
     return replace(codec, columns=tuple(columns)), splits
 
 
@@ -58,27 +58,27 @@ def _finer_numbers(bins: NumericBins, cuts: Iterable[float]) -> tuple[NumericBin
     owner = np.searchsorted(np.array(bins.edges), np.array(edges), side="right").astype(np.int64) - 1
     limits = [even_piece(bins.column, low, high) for low, high in bin_limits(bins.column, edges)]
     pieces, totals = [], []
-    for place, (low, high, _) in enumerate(limits):
-        after = limits[place + 1][0] if place + 1 < len(limits) else np.array([np.inf])
-        found = _cut(bins, int(owner[place]), low, high, after)
-        totals.append(found[2].sum())
-        pieces.append(found if totals[-1] > 0 else limits[place])
+    for index, (low, high, _) in enumerate(limits):
+        after = limits[index + 1][0] if index + 1 < len(limits) else np.array([np.inf])
+        piece = _cut(bins, int(owner[index]), low, high, after)
+        totals.append(piece[2].sum())
+        pieces.append(piece if totals[-1] > 0 else limits[index])
     finer = NumericBins(bins.column, edges, join_pieces(pieces, bins.column.per_unit))
     return finer, _split(owner, np.array(totals), missing=bins.column.missing)
 
 
 def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Floats) -> tuple[Floats, Floats, Floats]:
-    """What of a bin's pieces lies in the finer bin from `first` to `last`; the next one begins with `after`."""
+    """The parts of a bin's pieces in the finer bin from `first` to `last`; the next finer bin begins with `after`."""
     mine = bins.contents.owner == coarse
     low, high, weight = bins.contents.low[mine], bins.contents.high[mine], bins.contents.weights()[mine]
     start = np.maximum(low, first)
-    if bins.column.per_unit is None:  # lengths, up to where the next bin begins; a point has none
+    if bins.column.per_unit is None:  # lengths, up to the start of the next bin; a point has length 0
         length = np.minimum(high, after) - start
         part = np.where(high > low, length / np.where(high > low, high - low, 1.0), (first <= low) & (low < after))
     else:  # lattice points
         part = (np.minimum(high, after - 1.0) - start + 1.0) / (high - low + 1.0)
-    held = weight * part > 0
-    return start[held], np.minimum(high, last)[held], (weight * part)[held]
+    is_kept = weight * part > 0
+    return start[is_kept], np.minimum(high, last)[is_kept], (weight * part)[is_kept]
 
 
 # --- categories
@@ -87,19 +87,19 @@ def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Flo
 def _finer_categories(bins: CategoryBins, sets: Sequence[frozenset[str]]) -> tuple[CategoryBins, Split] | None:
     groups: list[tuple[str, ...]] = []
     owner: list[int] = []
-    for place, group in enumerate(bins.groups):
+    for index, group in enumerate(bins.groups):
         alike: dict[tuple[bool, ...], list[str]] = {}
         for category in group:
-            alike.setdefault(tuple(category in each for each in sets), []).append(category)
+            alike.setdefault(tuple(category in separated for separated in sets), []).append(category)
         groups += [tuple(members) for members in alike.values()]
-        owner += [place] * len(alike)
+        owner += [index] * len(alike)
     if len(groups) == len(bins.groups):
         return None
     weights = dict.fromkeys(range(len(bins.column.categories)), 0.0)
     weights.update(zip(bins.contents.places.tolist(), bins.contents.weights().tolist(), strict=True))
     position = {category: i for i, category in enumerate(bins.column.categories)}
     members = [np.array([position[category] for category in group]) for group in groups]
-    shares = [np.array([weights[place] for place in places.tolist()]) for places in members]
+    shares = [np.array([weights[index] for index in indices.tolist()]) for indices in members]
     totals = np.array([share.sum() for share in shares])
     inside = [(p, s if s.any() else np.ones(len(s))) for p, s in zip(members, shares, strict=True)]
     finer = CategoryBins(bins.column, tuple(groups), join_members(inside))

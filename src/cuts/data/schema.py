@@ -1,5 +1,7 @@
-"""What a table's columns are, which one is the label, who says so. Kinds are `data/columns.py`, files
-`data/schema_file.py`."""
+"""The schema of a table: its columns, its label, and where this information comes from.
+
+The kinds of columns are in `data/columns.py`, schema files in `data/schema_file.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,14 @@ from cuts.data.columns import (
 from cuts.data.temporal import show_moment
 from cuts.vocab.fairness_measures import default_outcome
 
-Provenance = Literal["declared", "inferred", "discovered"]  # the last: privately, for a part of the budget
-MAX_CATEGORIES = 64
-MIN_COUNT = 5
+Provenance = Literal["declared", "inferred", "discovered"]  # discovered: privately, for a part of the budget
+MAX_CATEGORIES = 64  # bins per category column
+MIN_COUNT = 5  # rows per category
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of a table in order, which one is the label, which are protected, and who says so."""
+    """The columns of a table in order, its label, its protected columns, and where this information comes from."""
 
     name: str
     columns: tuple[Column, ...]
@@ -42,8 +44,10 @@ class Schema:
     provenance: Provenance = "declared"
     derived: tuple[tuple[str, str], ...] = ()  # (column, the column it follows from)
     dropped: tuple[str, ...] = ()  # columns of the table that are left out
-    max_categories: int = MAX_CATEGORIES  # bins of a category column; beyond, rarer values share some
-    min_count: int = MIN_COUNT  # how often a category must be seen to be drawn, unless the schema is declared
+    max_categories: int = (
+        MAX_CATEGORIES  # bins per category column; if there are more categories, rarer ones share bins
+    )
+    min_count: int = MIN_COUNT  # rows a category needs to be sampled, unless the schema is declared
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +84,7 @@ class Schema:
 
     @property
     def modelled(self) -> tuple[Modelled, ...]:
-        """The columns a model learns: all but identifiers, empty and derived ones."""
+        """The columns a model learns: all but identifiers, empty and derived columns."""
         derived = {name for name, _ in self.derived}
         return tuple(
             column for column in self.columns if not isinstance(column, Unmodelled) and column.name not in derived
@@ -100,7 +104,7 @@ def matches(name: str, candidates: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def desired_outcome(schema: Schema, target: str, named: str | None = None) -> str:
-    """The outcome of a category column that fairness is about: the one named, else the last category as in the paper.
+    """The desired outcome of a category column, for fairness: `named`, or by default the last category as in the paper.
 
     >>> desired_outcome(Schema("people", (Category("paid", ("no", "yes")),)), "paid")
     'yes'

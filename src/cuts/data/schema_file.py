@@ -29,22 +29,22 @@ from cuts.data.temporal import parse_moment
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
 from cuts.text.files import read_text
 
-_TOP = ("name", "label", "protected", "drop", "max_categories", "min_count", "provenance", "columns")
-_MOMENTS = ("date", "time", "timestamp", "duration")
-_KINDS = ("category", "integer", "real", *_MOMENTS, "id", "empty")
-_NUMERIC = ("kind", "range", "bins", "binning", "missing", "derived_from")
+_TOP_KEYS = ("name", "label", "protected", "drop", "max_categories", "min_count", "provenance", "columns")
+_MOMENT_KINDS = ("date", "time", "timestamp", "duration")
+_KINDS = ("category", "integer", "real", *_MOMENT_KINDS, "id", "empty")
+_NUMERIC_KEYS = ("kind", "range", "bins", "binning", "missing", "derived_from")
 _KEYS = {
     "category": ("kind", "categories", "ordered", "missing", "derived_from"),
-    "integer": _NUMERIC,
-    "real": (*_NUMERIC, "decimals"),
-    **dict.fromkeys(_MOMENTS, (*_NUMERIC, "decimals", "zone")),
+    "integer": _NUMERIC_KEYS,
+    "real": (*_NUMERIC_KEYS, "decimals"),
+    **dict.fromkeys(_MOMENT_KINDS, (*_NUMERIC_KEYS, "decimals", "zone")),
     "id": ("kind", "pattern", "start", "missing"),
     "empty": ("kind",),
 }
 
 
 def read_schema(path: Path | str) -> Schema:
-    """The schema of a `.toml` or `.json` file; raises `CutsError` with every problem found."""
+    """The schema of a `.toml` or `.json` file; raises `CutsError` with every problem."""
     path = Path(path)
     text = read_text(path, "schema")
     try:
@@ -55,7 +55,7 @@ def read_schema(path: Path | str) -> Schema:
 
 
 def render_toml(schema: Schema) -> str:
-    """The schema as TOML, one table per column and every list on one line."""
+    """The schema as TOML, with one table per column and every list on one line."""
     data = as_data(schema)
     lines = [_line(key, value) for key, value in data.items() if key != "columns"]
     for name, column in data["columns"].items():
@@ -64,7 +64,7 @@ def render_toml(schema: Schema) -> str:
 
 
 def render_declaration(schema: Schema) -> str:
-    """The schema as TOML with names and kinds only; what its owner must fill in is in capitals."""
+    """The schema as TOML with names and kinds only; capitals mark what the owner of the data must fill in."""
     lines = [_line("name", schema.name), _line("provenance", "declared")]
     lines += [] if schema.label is None else [_line("label", schema.label)]
     for name, column in as_data(schema)["columns"].items():
@@ -75,13 +75,13 @@ def render_declaration(schema: Schema) -> str:
 
 
 def schema_from(data: object, title: str) -> Schema:
-    """The schema given as plain values; `title` names it in messages. Raises `CutsError` with every problem found."""
+    """The schema in plain values; `title` names it in messages. Raises `CutsError` with every problem."""
     if not isinstance(data, Mapping):
         raise CutsError([bad_schema(title, "a schema must be a table of keys", "name = ..., [columns.age] ...")])
     problems = [
-        bad_schema(title, f"there is no key `{key}` in a schema", _renamed(key) or did_you_mean(str(key), _TOP))
+        bad_schema(title, f"there is no key `{key}` in a schema", _renamed(key) or did_you_mean(str(key), _TOP_KEYS))
         for key in data
-        if key not in _TOP
+        if key not in _TOP_KEYS
     ]
     tables = data.get("columns")
     if not isinstance(tables, Mapping) or not tables:
@@ -98,7 +98,12 @@ def schema_from(data: object, title: str) -> Schema:
     problems += [
         bad_schema(title, f"`{name}` is derived from `{source}`, which is not a column", did_you_mean(source, names))
         for name, source in derived
-        if source not in names or source in dict(derived)
+        if source not in names
+    ]
+    problems += [
+        bad_schema(title, f"`{name}` is derived from `{source}`, which is derived itself", "name another column")
+        for name, source in derived
+        if source in names and source in dict(derived)
     ]
     if problems:
         raise CutsError(problems)
@@ -116,7 +121,7 @@ def schema_from(data: object, title: str) -> Schema:
 
 
 def _role_problems(data: Mapping[str, Any], names: set[str], title: str) -> Iterator[Diagnostic]:
-    """What is wrong with `label`, `protected` and `drop`."""
+    """The problems with `label`, `protected` and `drop`."""
     label, protected, dropped = data.get("label"), data.get("protected", []), data.get("drop", [])
     if label is not None and not isinstance(label, str):
         yield bad_schema(title, "`label` must be the name of a column", 'label = "salary"')
@@ -127,13 +132,13 @@ def _role_problems(data: Mapping[str, Any], names: set[str], title: str) -> Iter
         protected = []
     for name in protected:
         if name not in names:
-            yield bad_schema(title, f"the protected `{name}` is not a column", did_you_mean(name, names))
+            yield bad_schema(title, f"the protected column `{name}` is not declared", did_you_mean(name, names))
     if not _is_list_of_strings(dropped) or not names.isdisjoint(dropped):
         yield bad_schema(title, "`drop` must be a list of columns that are not declared", 'drop = ["notes"]')
 
 
 def _setting_problems(data: Mapping[str, Any], title: str) -> Iterator[Diagnostic]:
-    """What is wrong with `max_categories`, `min_count` and `provenance`."""
+    """The problems with `max_categories`, `min_count` and `provenance`."""
     for key, smallest, default in (("max_categories", 16, MAX_CATEGORIES), ("min_count", 0, MIN_COUNT)):
         number = data.get(key, default)
         if not isinstance(number, int) or isinstance(number, bool) or number < smallest:
@@ -148,7 +153,7 @@ def _is_list_of_strings(value: object) -> bool:
 
 
 def _renamed(key: object) -> str | None:
-    """A help for a key of earlier versions."""
+    """A hint for a key of earlier versions, else None."""
     name = {"most_categories": "max_categories", "rare": "min_count"}.get(str(key))
     return None if name is None else f"it is now called `{name}`"
 
@@ -217,7 +222,7 @@ def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> 
     match kind:
         case "integer":
             if low != int(low) or high != int(high):
-                raise ValueError("its range must be of integers")
+                raise ValueError("`range` must be two whole numbers")
             return Integer(name, int(low), int(high), bins, missing, binning)
         case "real":
             return Real(name, float(low), float(high), bins, missing, binning, decimals)
@@ -226,18 +231,18 @@ def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> 
             return Temporal(name, kind, low, high, bins, missing, binning, decimals or 0, zone)  # type: ignore[arg-type]
 
 
-def _limits(kind: str, given: object) -> tuple[float, float]:
+def _limits(kind: str, limits: object) -> tuple[float, float]:
     example = {"date": '["2020-01-31", "2026-12-31"]'}.get(kind, "[17, 90]")
-    if not isinstance(given, list) or len(given) != 2:
+    if not isinstance(limits, list) or len(limits) != 2:
         raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
-    if kind in _MOMENTS:
-        parsed = [parse_moment(kind, x if isinstance(x, str) else getattr(x, "isoformat", str)()) for x in given]  # type: ignore[arg-type]
+    if kind in _MOMENT_KINDS:
+        parsed = [parse_moment(kind, x if isinstance(x, str) else getattr(x, "isoformat", str)()) for x in limits]  # type: ignore[arg-type]
         if any(moment is None for moment in parsed):
-            raise ValueError(f"its range must be of {kind}s")
+            raise ValueError(f"`range` must be two {kind}s")
         return float(parsed[0] or 0.0), float(parsed[1] or 0.0)
-    if not all(_is_number(limit) for limit in given):
+    if not all(_is_number(number) for number in limits):
         raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
-    return given[0], given[1]
+    return limits[0], limits[1]
 
 
 def _bins(fields: Mapping[str, Any]) -> tuple[int | tuple[float, ...], Binning]:
@@ -268,7 +273,7 @@ def _heading(name: str) -> str:
 
 
 def _line(key: str, value: object) -> str:
-    """One key and its value; the writer would give each item of a list its own line."""
+    """One line with a key and its value; `tomli_w` alone would write every item of a list on its own line."""
     if isinstance(value, list):
         items = [_line("item", item).removeprefix("item = ") for item in value]
         return f"{key} = [{', '.join(items)}]"

@@ -1,7 +1,7 @@
-"""The numbers by which the bins of a column enter a statistic, with their probabilities within the bin.
+"""Slots: the numbers that represent the bins of a column in a statistic, with their probabilities within the bin.
 
-The numbers of a bin are its own values where a column has few. Else they are two that match the first three moments of
-the bin's values (two-point Gauss quadrature), so means, variances and covariances of a model are exact.
+If a column has few values, the slots of a bin are its values. Otherwise they are two numbers that match the first three
+moments of the bin's values (two-point Gauss quadrature), so means, variances and covariances of a model are exact.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cuts.data.bin_contents import Pieces
 from cuts.data.codec import CategoryBins, ColumnBins, NumericBins
 from cuts.data.table import Floats, IntArray
 
-MAX_VALUES = 512  # of a column whose values are slots one by one
-POINTS = 8  # per interval, where a statistic depends on the order of values
+MAX_VALUES = 512  # values of a column up to which every value is a slot
+POINTS_PER_INTERVAL = 8  # slots, where a statistic depends on the order of values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,14 +27,14 @@ class Slots:
     value: Floats
 
     def spread(self, bins: int) -> Floats:
-        """The share of each bin's probability on each slot, (bins, slots)."""
+        """The share of each bin's probability on each slot: shape (bins, slots)."""
         shares = np.zeros((bins, len(self.owner)))
         shares[self.owner, np.arange(len(self.owner))] = self.share
         return shares
 
 
 def number_slots(bins: ColumnBins, *, ordered: bool) -> Slots:
-    """The numbers of a column; with `ordered` their order is kept, not only moments. A category is its position."""
+    """The slots of a column; `ordered` keeps the order of values, not only moments. A category is its position."""
     if isinstance(bins, CategoryBins):
         contents = bins.contents
         return _with_missing(bins, contents.owner, contents.weights(), contents.places.astype(np.float64))
@@ -45,7 +45,7 @@ def number_slots(bins: ColumnBins, *, ordered: bool) -> Slots:
 
 
 def value_slots(bins: ColumnBins) -> Slots:
-    """The values of a column one by one where there are not too many of them, else its bins."""
+    """One slot per value of a column with at most `MAX_VALUES` values, else one per bin."""
     if isinstance(bins, CategoryBins):
         return number_slots(bins, ordered=True)
     lattice = _values(bins)
@@ -58,12 +58,12 @@ def value_slots(bins: ColumnBins) -> Slots:
 def _with_missing(bins: ColumnBins, owner: IntArray, share: Floats, value: Floats) -> Slots:
     if bins.column.missing:
         owner, share, value = np.append(owner, bins.size - 1), np.append(share, 1.0), np.append(value, np.nan)
-    held = share > 0
-    return Slots(owner[held], share[held], value[held])
+    is_kept = share > 0
+    return Slots(owner[is_kept], share[is_kept], value[is_kept])
 
 
 def _values(bins: NumericBins) -> tuple[IntArray, Floats, Floats] | None:
-    """All values of a column with few of them."""
+    """One slot per value of a column, or None if there are more than `MAX_VALUES`."""
     contents = bins.contents
     points = contents.low == contents.high
     if contents.per_unit is None and not points.all():
@@ -81,26 +81,26 @@ def _values(bins: NumericBins) -> tuple[IntArray, Floats, Floats] | None:
 
 
 def _merged(owner: IntArray, share: Floats, value: Floats) -> tuple[IntArray, Floats, Floats]:
-    """Equal values of a bin as one."""
-    keys, place = np.unique(np.stack([owner.astype(np.float64), value]), axis=1, return_inverse=True)
-    total = np.bincount(place.ravel(), share).astype(np.float64)
+    """The slots with equal values of a bin merged."""
+    keys, index = np.unique(np.stack([owner.astype(np.float64), value]), axis=1, return_inverse=True)
+    total = np.bincount(index.ravel(), share).astype(np.float64)
     return keys[0].astype(np.int64), total, keys[1]
 
 
 def _points(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
-    """A few evenly spaced points of every interval."""
+    """`POINTS_PER_INTERVAL` evenly spaced slots per interval."""
     unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
-    counts = np.where(contents.low == contents.high, 1, POINTS)
+    counts = np.where(contents.low == contents.high, 1, POINTS_PER_INTERVAL)
     piece = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = contents.low[piece] + (step + 0.5) / counts[piece] * (contents.high - contents.low)[piece]
-    return contents.owner[piece], (contents.weights() / counts)[piece], at / unit
+    point = contents.low[piece] + (step + 0.5) / counts[piece] * (contents.high - contents.low)[piece]
+    return contents.owner[piece], (contents.weights() / counts)[piece], point / unit
 
 
 def _moments(contents: Pieces) -> tuple[IntArray, Floats, Floats]:
-    """Two numbers per bin with the first three moments of its values, or one where all are equal.
+    """Two slots per bin with the first three moments of its values, or one slot if all values are equal.
 
-    With mean m, standard deviation s and skewness g they are m + s (g/2 -+ sqrt(1 + g^2/4)).
+    With mean m, standard deviation s and skewness g the numbers are m + s (g/2 -+ sqrt(1 + g^2/4)).
     """
     unit = 1.0 if contents.per_unit is None else float(contents.per_unit)
     bins = int(contents.owner[-1]) + 1

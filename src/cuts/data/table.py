@@ -1,4 +1,4 @@
-"""A table over Arrow. Where tables come from is `data/exchange/tables.py`."""
+"""A table backed by Arrow. `data/exchange/tables.py` reads tables from files and frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Table:
 
     @classmethod
     def join(cls, blocks: Iterable[Table]) -> Table:
-        """The rows of all blocks, of which there is at least one, in order.
+        """The rows of all blocks in order; there must be at least one block.
 
         >>> Table.join([Table(pa.table({"x": [1]})), Table(pa.table({"x": [2, 3]}))]).rows
         3
@@ -42,7 +42,7 @@ class Table:
         return int(self.arrow.num_rows)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """A column as it is."""
+        """A column in its own type."""
         return self.arrow.column(name)
 
     def numbers(self, name: str) -> Floats:
@@ -57,5 +57,5 @@ class Table:
         return np.asarray(nulls.combine_chunks().to_numpy(zero_copy_only=False), dtype=bool)
 
     def first(self, rows: list[int], names: list[str]) -> list[dict[str, Any]]:
-        """Some rows of some columns as plain values."""
+        """The rows with these indices, limited to these columns, as plain values."""
         return self.arrow.select(names).take(pa.array(rows, pa.int64())).to_pylist()  # type: ignore[no-any-return]

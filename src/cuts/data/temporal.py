@@ -11,11 +11,11 @@ _EPOCH = dt.date(1970, 1, 1)
 _DURATION = re.compile(
     r"(?P<amount>-?\d+(?:\.\d+)?)\s*(?P<unit>days?|d|hours?|h|minutes?|min|m|seconds?|s)?", re.IGNORECASE
 )
-_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_SECONDS_PER_UNIT = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
 def parse_moment(kind: MomentKind, text: str) -> float | None:
-    """The number of a text for a column of that kind, or None if it cannot be parsed.
+    """The number that a text means in a column of that kind, or None if it cannot be parsed.
 
     >>> parse_moment("date", "1970-01-11"), parse_moment("time", "01:00"), parse_moment("duration", "2 days")
     (10.0, 3600.0, 172800.0)
@@ -31,9 +31,9 @@ def parse_moment(kind: MomentKind, text: str) -> float | None:
                 aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
                 return round((aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(microseconds=1)) / 1e6
             case "duration":
-                found = _DURATION.fullmatch(text.strip())
-                unit = (found["unit"] or "s")[0].lower() if found else ""
-                return float(found["amount"]) * _UNITS[unit] if found else None
+                parts = _DURATION.fullmatch(text.strip())
+                unit = (parts["unit"] or "s")[0].lower() if parts else ""
+                return float(parts["amount"]) * _SECONDS_PER_UNIT[unit] if parts else None
     except (ValueError, OverflowError):
         return None
 

@@ -1,4 +1,4 @@
-"""Tables judged: a verdict for every command of a program, and how good a synthetic table is. Neither needs a model."""
+"""Verdicts on a table, one per command of a program, and the quality of a synthetic table. Neither needs a model."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def verify(
     model: Mapping[Key, float] | None = None,
     panel: Sequence[Classifier] = CLASSIFIERS,
 ) -> tuple[Verdict, ...]:
-    """A verdict for every command on a table or frame; raises when the program does not bind.
+    """One verdict per command on a table or frame; raises `CutsError` when the program does not fit the schema.
 
     Each verdict also shows the statistics of the `real` table or frame and of the `model`; see `assess.verify.verify`.
-    They are not private, so for a private program the real table is refused.
+    Statistics of real rows are not private, so `real` is refused for a private program.
     """
     if real is not None:
         check_shows_real(program)
     filled = fill(program, values or {})
-    spec, found = bind_all(filled, schema)
+    spec, diagnostics = bind_all(filled, schema)
     if spec is None:
-        raise CutsError(found, program.source)
-    beside = None if real is None else from_frame(real)
-    return verify_spec(spec, from_frame(table), real=beside, model=model, panel=panel)
+        raise CutsError(diagnostics, program.source)
+    real_table = None if real is None else from_frame(real)
+    return verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel)
 
 
 def evaluate(
@@ -64,10 +64,10 @@ def evaluate(
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Quality:
-    """How good a synthetic table is, measured against its train rows and test rows nobody trained on.
+    """The quality of a synthetic table, measured against its train rows and test rows that no model was trained on.
 
-    Tables or frames; the schema is inferred from the train rows unless given. The options are those of
-    `assess.request.EvaluateOptions`. The result is computed from real rows and is not private.
+    The arguments are tables or frames; without a schema it is inferred from the train rows. The options are described
+    in `assess.request.EvaluateOptions`. The result is computed from real rows and is not private.
     """
     real = from_frame(train)
     return evaluate_tables(

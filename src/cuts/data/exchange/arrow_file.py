@@ -1,4 +1,4 @@
-"""Parquet and Feather (Arrow) files in blocks of columns, and columns as such files. Types come with the file.
+"""Parquet and Feather (Arrow) files, read in blocks and written. The types of columns come with the file.
 
 The unnamed index of a pandas frame, which pandas stores as a column, is not data and is left out.
 """
@@ -21,7 +21,7 @@ from cuts.data.exchange.recast import dictionaries_of, joined, recoded
 from cuts.data.exchange.streams import ROWS, Write, damaged, reading_anywhere
 
 ArrowKind = Literal["parquet", "feather"]
-GROUP = 32 << 20  # bytes in memory from which rows are written as a row group
+ROW_GROUP_BYTES = 32 << 20  # size in memory at which pending rows are written as a row group
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class ArrowFile:
     _reader: Any
 
     def blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of these columns, in flat memory as far as the file's own blocks allow."""
+        """The rows of these columns in blocks; memory is limited only by the file's own blocks."""
         is_parquet = isinstance(self._reader, pq.ParquetFile)
         for block in self._reader.iter_batches(batch_size=ROWS) if is_parquet else _stored(self._reader):
             block.validate(full=True)  # computing with damaged buffers would end the process
@@ -42,7 +42,7 @@ class ArrowFile:
 
 @contextmanager
 def reading_arrow(path: Path, kind: ArrowKind) -> Iterator[ArrowFile]:
-    """The file, opened once; `CutsError` if it is damaged, or if a table cannot have its columns."""
+    """The file, opened once; raises `CutsError` if it is damaged or has columns that a table cannot have."""
     try:
         with reading_anywhere(path) as source:
             reader = pq.ParquetFile(source, pre_buffer=False) if kind == "parquet" else _ipc(source)
@@ -57,42 +57,42 @@ def reading_arrow(path: Path, kind: ArrowKind) -> Iterator[ArrowFile]:
 
 @contextmanager
 def writing_parquet(stream: Any, schema: pa.Schema) -> Iterator[Write]:
-    """What writes rows as Parquet; small tables are gathered to row groups that are worth reading."""
-    held: list[pa.Table] = []
+    """A function that writes rows as Parquet; small tables are collected into row groups of a useful size."""
+    pending: list[pa.Table] = []
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
 
         def flush() -> None:
-            writer.write_table(pa.concat_tables(held))
-            held.clear()
+            writer.write_table(pa.concat_tables(pending))
+            pending.clear()
 
         def write(table: pa.Table) -> None:
-            held.append(table)
-            if sum(each.nbytes for each in held) >= GROUP:
+            pending.append(table)
+            if sum(part.nbytes for part in pending) >= ROW_GROUP_BYTES:
                 flush()
 
         yield write
-        if held:
+        if pending:
             flush()
 
 
 @contextmanager
 def writing_feather(stream: Any, schema: pa.Schema) -> Iterator[Write]:
-    """What writes rows as Feather version 2, which is Arrow's file format."""
-    known: dict[str, pa.Array] = {}
+    """A function that writes rows as Feather version 2, which is Arrow's file format."""
+    dictionaries: dict[str, pa.Array] = {}
     options = ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
     with ipc.new_file(stream, schema, options=options) as writer:
 
         def write(table: pa.Table) -> None:
-            # Such a file can make a dictionary longer, but not replace it.
-            for name, found in dictionaries_of(table).items():
-                known[name] = joined(known[name], found) if name in known else found
-            writer.write_table(recoded(table, known), max_chunksize=ROWS)
+            # In this format a dictionary can be extended, but not replaced.
+            for name, dictionary in dictionaries_of(table).items():
+                dictionaries[name] = joined(dictionaries[name], dictionary) if name in dictionaries else dictionary
+            writer.write_table(recoded(table, dictionaries), max_chunksize=ROWS)
 
         yield write
 
 
 def _ipc(source: Any) -> Any:
-    """A reader of Arrow's file format, or of its stream format, which is named .arrow too."""
+    """A reader of Arrow's file format, or of its stream format, which also has the extension .arrow."""
     is_file = source.read(6) == b"ARROW1"
     source.seek(0)
     return ipc.open_file(source) if is_file else ipc.open_stream(source)

@@ -1,4 +1,4 @@
-"""The dialect of a CSV file: encoding, delimiter, quotes and line ends, detected in the beginning of its text."""
+"""The dialect of a CSV file: encoding, delimiter, quotes and line ends, detected from the beginning of its text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from cuts.data.exchange.readable import check_names, unreadable
 from cuts.data.exchange.streams import reading
 
-# Commas occur in texts and numbers more often than the others do, so of equally good delimiters they come last.
+# Commas occur in texts and numbers more often than the others, so they lose ties.
 DELIMITERS = "\t|;,"
 _SAMPLE_ROWS = 100  # rows on which the delimiter is decided
 _NO_SCORE = (0.0, 1)
@@ -22,7 +22,7 @@ _NO_SCORE = (0.0, 1)
 
 @dataclass(frozen=True, slots=True)
 class CsvOptions:
-    """What the caller states about a CSV file; whatever is None is detected in the file (the quote is then `"`)."""
+    """What the caller states about a CSV file; None means detected from the file (for the quote: `"`)."""
 
     delimiter: str | None = None
     quote: str | None = None
@@ -33,11 +33,13 @@ class CsvOptions:
         for name, character in (("delimiter", self.delimiter), ("quote", self.quote)):
             if character is not None and (len(character) != 1 or not character.isascii() or character in "\r\n"):
                 raise unreadable(
-                    f"the {name} {character!r} is not one ASCII character", "give one character: a comma, ; or a tab"
+                    f"the {name} {character!r} is not a single ASCII character",
+                    "give one character, such as a comma, a semicolon or a tab",
                 )
         if self.delimiter is not None and self.delimiter == (self.quote or '"'):
             raise unreadable(
-                f"{self.delimiter!r} cannot be both the delimiter and the quote", "choose another one for either"
+                f"{self.delimiter!r} cannot be both the delimiter and the quote",
+                "choose a different character for one of them",
             )
 
 
@@ -56,7 +58,7 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The beginning of a CSV file's text; `is_whole` when it is all of it."""
+    """The beginning of a CSV file's text; `is_whole` if it is the complete text."""
 
     text: str
     is_whole: bool
@@ -68,7 +70,7 @@ class Head:
         return Dialect(delimiter, quote, encoding, _detect_newline(self.text))
 
     def names(self, path: Path, dialect: Dialect) -> tuple[str, ...]:
-        """The column names in the header, all different and none empty; else a `CutsError`."""
+        """The column names in the header; raises `CutsError` unless all are different and none is empty."""
         names: tuple[str, ...] = ()
         with suppress(csv.Error):
             names = next((tuple(cells) for _, cells in _numbered_rows(self.text, dialect) if cells), ())
@@ -89,7 +91,7 @@ class Head:
 
 @contextmanager
 def rows(path: Path, dialect: Dialect, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
-    """The rows of a file with the line each begins on, one at a time: exact about lines, but slow.
+    """The rows of a file, each with the line it begins on; exact about lines, but slow.
 
     A cell longer than Python's csv reader accepts, or if `strict` a misplaced quote, ends the `with` block.
     """
@@ -98,7 +100,7 @@ def rows(path: Path, dialect: Dialect, *, strict: bool = False) -> Iterator[Iter
 
 
 def line_of(path: Path, dialect: Dialect, row: int, width: int) -> int | None:
-    """The line on which a row of data begins, the first row being 0."""
+    """The line on which a row of data begins; the first row is row 0."""
     with rows(path, dialect) as numbered:
         lines = (line for line, cells in numbered if cells or width == 1)
         return next(islice(lines, row + 1, None), None)
@@ -131,7 +133,7 @@ def check_quotes_closed(path: Path, dialect: Dialect) -> None:
 def _numbered_rows(
     text: str | io.TextIOBase, dialect: Dialect, *, strict: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a text with the line each begins on."""
+    """The rows of a text, each with the line it begins on."""
     lines = io.StringIO(text, newline="") if isinstance(text, str) else text
     reader = csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote, strict=strict)
     line = 1
@@ -148,15 +150,15 @@ def _is_open_quote(error: csv.Error) -> bool:
 
 
 def _detect_newline(text: str) -> str:
-    at = text.find("\n")
-    if at < 0:
+    end = text.find("\n")
+    if end < 0:
         return "\r" if "\r" in text else "\n"
-    return "\r\n" if text[:at].endswith("\r") else "\n"
+    return "\r\n" if text[:end].endswith("\r") else "\n"
 
 
 def _detect_delimiter(head: Head, dialect: Dialect) -> str:
-    """The delimiter by which the largest share of the first rows is as wide as the header, then the widest."""
-    for strict in (True, False):  # first those by which every quote is at the end of a cell
+    """The delimiter with which the largest share of the first rows is as wide as the header; the widest breaks ties."""
+    for strict in (True, False):  # first delimiters with which every quote is at the end of a cell
         scores = {
             delimiter: _score(head, Dialect(delimiter, dialect.quote, dialect.encoding), strict=strict)
             for delimiter in DELIMITERS
@@ -168,7 +170,7 @@ def _detect_delimiter(head: Head, dialect: Dialect) -> str:
 
 
 def _score(head: Head, dialect: Dialect, *, strict: bool) -> tuple[float, int]:
-    """The share of rows as wide as the header, and its width; `_NO_SCORE` if header or most rows stay one cell."""
+    """The share of rows as wide as the header, and its width; `_NO_SCORE` if header or most rows are a single cell."""
     widths: list[int] = []
     try:
         for _, cells in islice(_numbered_rows(head.text, dialect, strict=strict), _SAMPLE_ROWS):

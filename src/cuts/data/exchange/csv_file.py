@@ -1,4 +1,4 @@
-"""A CSV file in blocks of typed columns, and typed columns as a CSV file in the same format."""
+"""CSV files, read in blocks of typed columns and written in the same format."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from cuts.data.exchange.streams import ROWS, Write, reason
 from cuts.data.exchange.text_format import TextFormat, describe, parse, show
 from cuts.text.diagnostic import CutsError, counted, usage_error
 
-_BLOCK = 1 << 20  # bytes Arrow reads at a time; no row may be longer
+_BLOCK_BYTES = 1 << 20  # read by Arrow at a time; no row may be longer
 
 
 def scan(path: Path, options: CsvOptions) -> tuple[Dialect, dict[str, TextFormat]]:
-    """The dialect of a file and the format of every column, from all rows in flat memory; the file is opened once.
+    """The dialect of a file and the format of every column, from all rows in constant memory; the file is opened once.
 
-    An odd number of quotes in the file takes a second read, which tells an open quote from an inch sign.
+    If the number of quotes is odd, the file is read again to distinguish an open quote from an inch sign.
     """
     options.check()
     with reading_text(path, options) as text:
         dialect = text.head.dialect(options, text.encoding)
         names = text.head.names(path, dialect)
         evidence = _gather(path, text, dialect, names)
-        dialect = replace(dialect, encoding=text.encoding)  # certain at the end only, and so are the names
+        dialect = replace(dialect, encoding=text.encoding)  # certain only at the end, like the names
         formats = {
             name: settle(replace(column, name=name))
             for name, column in zip(text.head.names(path, dialect), evidence, strict=True)
@@ -66,7 +66,7 @@ def _gather(path: Path, text: TextStream, dialect: Dialect, names: Sequence[str]
 
 
 def read_blocks(path: Path, dialect: Dialect, formats: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
-    """The rows as typed columns; `CutsError` naming line and column if a cell has another format than its column."""
+    """The rows as typed columns; raises `CutsError` naming line and column if a cell does not fit its column."""
     names = list(formats)
     with reading_text(path, CsvOptions(dialect.delimiter, dialect.quote, dialect.encoding)) as text:
         if text.head.names(path, dialect) != tuple(names):
@@ -80,7 +80,7 @@ def read_blocks(path: Path, dialect: Dialect, formats: Mapping[str, TextFormat])
 
 @contextmanager
 def writing(stream: Any, dialect: Dialect, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
-    """A function that writes rows below the header: the columns of `formats`, each of its format's type.
+    """A function that writes rows below the header; the columns are those of `formats`, in the types of their formats.
 
     Text is quoted only where necessary; the empty string always is.
     """
@@ -98,8 +98,8 @@ def writing(stream: Any, dialect: Dialect, formats: Mapping[str, TextFormat]) ->
 
 
 def _text_blocks(path: Path, text: TextStream, dialect: Dialect, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The cells as texts, null where an unquoted cell is empty."""
-    options = csv.ReadOptions(block_size=_BLOCK, skip_rows=text.head.blank_lines(dialect))
+    """The cells as texts in blocks; null where an unquoted cell is empty."""
+    options = csv.ReadOptions(block_size=_BLOCK_BYTES, skip_rows=text.head.blank_lines(dialect))
     try:
         for block in csv.open_csv(text, options, _parse_options(dialect, len(names)), _convert_options(names)):
             yield from (block.slice(start, ROWS) for start in range(0, block.num_rows, ROWS))
@@ -126,7 +126,7 @@ def _convert_options(names: Sequence[str]) -> csv.ConvertOptions:
 
 
 def _broken(path: Path, dialect: Dialect, width: int, error: Exception) -> CutsError:
-    """Why a file cannot be split into rows and cells."""
+    """The error of a file that cannot be split into rows and cells."""
     check_quotes_closed(path, dialect)
     ragged = ragged_row(path, dialect, width)
     if ragged is not None:
@@ -156,7 +156,7 @@ def _typed(path: Path, dialect: Dialect, block: pa.RecordBatch, name: str, forma
     line = line_of(path, dialect, row, block.num_columns)
     where = f"{path}, row {row + 1}" if line is None else f"{path}, line {line}"
     raise unreadable(
-        f"{where}: the column `{name}` should hold {describe(format)}, as when the file was scanned",
+        f"{where}: the column `{name}` should hold {describe(format)}, as it did when the file was scanned",
         f"correct the line, or scan the whole file again so that `{name}` becomes text",
     )
 

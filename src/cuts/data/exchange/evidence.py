@@ -1,9 +1,9 @@
-"""Which format a column of texts has, detected block by block.
+"""The format of a column of texts, detected block by block.
 
-Every column has one format, the narrowest that reads every text and writes it again as it was: truth values of one
-spelling, dates and times of one pattern, durations, whole numbers, real numbers, else texts. Two rules keep what a
-number would lose: with a leading zero or plus (007, +1), or with a whole number beyond int64, all of the column is
-text. Where day and month are ambiguous (03/04/2020 throughout), it is text too.
+Every column has one format, the narrowest that parses every text and writes it back unchanged: truth values of one
+spelling, dates and times of one pattern, durations, whole numbers, real numbers, else text. Two rules prevent loss: a
+column with a leading zero or plus (007, +1), or with a whole number beyond int64, is text. A column in which day and
+month are ambiguous throughout (03/04/2020) is text too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from cuts.data.exchange import text_numbers, text_temporal
 from cuts.data.exchange.text_format import TRUTHS, Kind, TextFormat, parse
 
 EVERY_KIND: tuple[Kind, ...] = ("truth", "moment", "span", "whole", "real")
-_UNSEEN = 99  # decimals, before any was counted
+_UNSEEN_DECIMALS = 99  # before any text is seen
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The formats that all texts of a column so far have, the preferred one first; None before the first text."""
+    """The formats that fit all texts of a column so far, the preferred one first; None before the first text."""
 
     name: str
     kinds: tuple[Kind, ...] = EVERY_KIND
@@ -31,7 +31,7 @@ class Evidence:
 
 
 def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
-    """The evidence after these further texts.
+    """The evidence after these additional texts.
 
     >>> narrow(Evidence("age"), pa.array(["31", "32.5"])).formats
     (TextFormat(kind='real', style='.', min_decimals=0, max_decimals=1),)
@@ -59,14 +59,14 @@ def settle(evidence: Evidence) -> TextFormat:
 
 
 def misfit(texts: pa.Array, format: TextFormat) -> int | None:
-    """The position of the first text that does not have that format, if any.
+    """The position of the first text that does not fit the format, or None.
 
     >>> misfit(pa.array(["1", None, "07", "x"]), TextFormat("whole"))
     2
     """
     if _fits(texts, format):
         return None
-    fitting, failing = 0, len(texts)  # so many texts from the start fit; so many do not
+    fitting, failing = 0, len(texts)  # the first `fitting` texts fit; the first `failing` do not all fit
     while failing - fitting > 1:
         middle = (fitting + failing) // 2
         fitting, failing = (middle, failing) if _fits(texts[:middle], format) else (fitting, middle)
@@ -74,23 +74,25 @@ def misfit(texts: pa.Array, format: TextFormat) -> int | None:
 
 
 def _possible(evidence: Evidence, text: str) -> tuple[TextFormat, ...]:
-    """The formats one text has."""
+    """The formats that fit one text."""
     formats = [TextFormat("truth", word) for word in TRUTHS]
-    formats += [TextFormat("moment", format, _UNSEEN) for format in text_temporal.formats_of(text, evidence.name)]
-    formats += [TextFormat("span", "", _UNSEEN), TextFormat("whole")]
-    formats += [TextFormat("real", point, _UNSEEN) for point in evidence.points]
+    formats += [
+        TextFormat("moment", format, _UNSEEN_DECIMALS) for format in text_temporal.formats_of(text, evidence.name)
+    ]
+    formats += [TextFormat("span", "", _UNSEEN_DECIMALS), TextFormat("whole")]
+    formats += [TextFormat("real", point, _UNSEEN_DECIMALS) for point in evidence.points]
     texts = pa.array([text])
     return tuple(format for format in formats if format.kind in evidence.kinds and _widened(format, texts) is not None)
 
 
 def _is_also_real(format: TextFormat, kept: list[TextFormat], texts: pa.Array) -> bool:
-    """Whether the texts are whole numbers short enough to be real ones too: then there is nothing more to check."""
+    """Whether the texts are whole numbers short enough to be exact as real numbers: then no check is needed."""
     is_whole = format.kind == "real" and any(other.kind == "whole" for other in kept)
     return is_whole and pc.max(pc.utf8_length(texts)).as_py() <= text_numbers.MAX_EXACT_DIGITS
 
 
 def _widened(format: TextFormat, texts: pa.Array) -> TextFormat | None:
-    """The format with room for the decimals of these texts, or None if they have another format."""
+    """The format with room for the decimals of these texts, or None if they do not fit it."""
     match format.kind:
         case "moment" | "span":
             min_decimals, max_decimals = text_temporal.count_digits(texts)
@@ -109,6 +111,6 @@ def _widened(format: TextFormat, texts: pa.Array) -> TextFormat | None:
 def _fits(texts: pa.Array, format: TextFormat) -> bool:
     try:
         parse(texts, format)
-    except ValueError:  # Arrow's own is one too
+    except ValueError:  # includes ArrowInvalid
         return False
     return True

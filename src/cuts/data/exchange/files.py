@@ -3,10 +3,10 @@
 Supported are CSV (.csv, .tsv), Parquet (.parquet, .pq), Feather or Arrow (.feather, .arrow) and JSON lines (.jsonl,
 .ndjson), each also compressed (.gz, .zst).
 
-A CSV file has one reading. An empty cell without quotes is missing; `""` is the empty string; every other text is a
-value: NA, null and None too, and NaN unless all the rest of its column are numbers. In a file of one column an empty
-line is a missing value. All rows decide the type of a column, see `evidence.py`; how its texts are written (decimals,
-patterns of dates, spelling of truth values) is kept in the `FileForm`.
+A CSV file is read in one way only. An empty cell without quotes is missing; `""` is the empty string; every other text
+is a value, including NA, null and None, and NaN unless all other cells of its column are numbers. In a file of one
+column an empty line is a missing value. All rows together determine the type of a column, see `evidence.py`; the
+`FileForm` keeps how its texts are written (decimals, patterns of dates, spelling of truth values).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FileForm:
 def load(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> tuple[Table, FileForm]:
     """The table in a file, and how the file is written.
 
-    `csv` states what is not to be detected in a CSV file. Raises `CutsError` naming file, line and column of what
+    `csv` states what should not be detected from a CSV file. Raises `CutsError` naming the file, line and column that
     cannot be read.
 
     >>> from tempfile import TemporaryDirectory
@@ -66,17 +66,17 @@ def load(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> tuple[Table, File
 
 
 def blocks(path: Path | str, form: FileForm | None = None, *, csv: CsvOptions = DETECT_ALL) -> Iterator[Table]:
-    """The table in a file in blocks of at most 65,536 rows, of the types `load` gives, in flat memory.
+    """The table in a file in blocks of at most 65,536 rows, with the types of `load`, in constant memory.
 
     With `form`, from `scan` or `load`, the file is opened once. Without it a text file is read twice, first for the
-    types. A row that does not fit the form is a `CutsError` naming file, line and column.
+    types. A row that does not fit the form raises `CutsError` naming file, line and column.
     """
     _check_kind(Path(path), form)
     return _tables(Path(path), form, csv)
 
 
 def scan(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> FileForm:
-    """How a file is written, and so the types of its columns; a text file is read to its end, in flat memory."""
+    """How a file is written, including the types of its columns; a text file is read completely, in constant memory."""
     path = Path(path)
     kind, compression = check_present(path)
     match kind:
@@ -112,18 +112,18 @@ def open_blocks(
 
 
 def save(table: Table, path: Path | str, form: FileForm | None = None) -> None:
-    """Write the whole table to a file of the kind its extension says, or nothing: a temporary file is renamed.
+    """Write the table to a file of the kind its extension says; if writing fails, the file is unchanged.
 
-    With the form of a file the columns get the types and order they had there; with one of the same kind, also the
-    text format.
+    With the form of a file the columns get the types and order they had there, and if it is of the same kind, also
+    the text format.
     """
     save_blocks([table], path, form)
 
 
 def save_blocks(blocks: Iterable[Table], path: Path | str, form: FileForm | None = None) -> int:
-    """Write the rows of all blocks to one file as `save` does, in flat memory; returns how many there were.
+    """Write the rows of all blocks to one file as `save` does, in constant memory; returns the number of rows.
 
-    If reading a block fails, nothing is changed. Blocks of different columns, or no block, are a `ValueError`.
+    If reading a block fails, the file is unchanged. Raises `ValueError` for blocks of different columns, or no block.
     """
     path = Path(path)
     kind, _ = check_writable(path)
@@ -136,7 +136,7 @@ def save_blocks(blocks: Iterable[Table], path: Path | str, form: FileForm | None
     with _writing(path, kind, first.schema, shape) as write:
         for part in chain([first], parts):
             if not part.schema.equals(first.schema):
-                raise ValueError(f"the block after row {rows} has other columns than the first, or other types")
+                raise ValueError(f"the block after row {rows} does not have the columns and types of the first block")
             write(part)
             rows += part.num_rows
     return rows
@@ -148,7 +148,7 @@ def _tables(path: Path, form: FileForm | None, csv: CsvOptions) -> Iterator[Tabl
 
 
 def _check_kind(path: Path, form: FileForm | None) -> tuple[Kind, Compression | None]:
-    """The kind and compression of a file, which must be of the form's kind if one is given."""
+    """The kind and compression of a file; it must be of the kind of `form` unless that is None."""
     kind, compression = check_present(path)
     if form is not None and form.kind != kind:
         raise unreadable(f"{path} is not a {form.kind} file", "give a file of the same kind as the one read first")
@@ -161,10 +161,10 @@ def _schema_of(formats: Mapping[str, TextFormat]) -> pa.Schema:
 
 def _arranged(arrow: pa.Table, form: FileForm) -> pa.Table:
     """The columns in the form's order and types; columns the form lacks come last, unchanged."""
-    known = [name for name in form.schema.names if name in arrow.column_names]
-    others = [name for name in arrow.column_names if name not in known]
-    fields = [*(form.schema.field(name) for name in known), *(arrow.schema.field(name) for name in others)]
-    metadata = form.schema.metadata if known == form.schema.names and not others else None
+    shared = [name for name in form.schema.names if name in arrow.column_names]
+    others = [name for name in arrow.column_names if name not in shared]
+    fields = [*(form.schema.field(name) for name in shared), *(arrow.schema.field(name) for name in others)]
+    metadata = form.schema.metadata if shared == form.schema.names and not others else None
     return recast(arrow, pa.schema(fields, metadata), form.dictionaries)
 
 
@@ -178,7 +178,7 @@ def _prepared(arrow: pa.Table, kind: Kind, form: FileForm | None) -> pa.Table:
 
 @contextmanager
 def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) -> Iterator[Write]:
-    """A function that writes tables of that schema to the file, which appears once all is written."""
+    """A function that writes tables of that schema to the file, which appears when everything is written."""
     match kind:
         case "parquet":
             with whole_or_nothing(path) as stream, arrow_file.writing_parquet(stream, schema) as write:

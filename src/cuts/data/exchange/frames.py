@@ -2,7 +2,7 @@
 
 pandas (numpy, nullable, Arrow and categorical dtypes, objects of one plain kind), polars (eager and lazy) and Arrow
 (tables, batches, readers, datasets) are supported. The index of a pandas frame is not data: a new one is returned under
-its name. Neither pandas nor polars is needed until such a frame is passed.
+its name. pandas and polars are imported only when such a frame is passed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FrameForm:
 def from_native(frame: Any) -> tuple[Table, FrameForm]:
     """The table in a frame, and the form of the frame.
 
-    A lazy frame, a reader or a dataset is read to its end. Raises `CutsError` naming the column that cannot be
+    A lazy frame, a reader or a dataset is read completely. Raises `CutsError` naming the column that cannot be
     read, `TypeError` for anything that is not a data frame.
 
     >>> table, form = from_native(pa.table({"age": pa.array([30, 40], pa.int8())}))
@@ -61,7 +61,7 @@ def from_native(frame: Any) -> tuple[Table, FrameForm]:
 
 
 def to_native(table: Table, form: FrameForm) -> Any:
-    """The table as a frame of that form: same library, names, order and dtypes, any number of rows.
+    """The table as a frame of that form: same library, names, order and dtypes, with any number of rows.
 
     Columns may be of the canonical types `recast.py` lists. Arrow batches, readers and datasets come back as one
     `pyarrow.Table`.
@@ -82,7 +82,7 @@ def to_native(table: Table, form: FrameForm) -> Any:
 
 
 def form_like(frame: Any, table: Table) -> FrameForm:
-    """How a table pandas_dtypes as a frame of another one's library; nothing else of that frame is looked at."""
+    """The form of a table as a frame of the same library as `frame`; nothing but the type of `frame` is read."""
     if dependencies.is_pandas_dataframe(frame):
         return from_native(table.arrow.to_pandas())[1]
     polars = dependencies.is_polars_dataframe(frame), dependencies.is_polars_lazyframe(frame)
@@ -104,7 +104,7 @@ def _arrow_table(frame: Any) -> pa.Table:
         return pa.Table.from_batches([frame])
     if isinstance(frame, dataset.Dataset | dataset.Scanner):
         return frame.to_table()
-    if hasattr(frame, "__arrow_c_stream__"):  # readers, and libraries that speak Arrow's protocol, as DuckDB does
+    if hasattr(frame, "__arrow_c_stream__"):  # readers, and libraries that implement Arrow's protocol, such as DuckDB
         try:
             return pa.RecordBatchReader.from_stream(frame).read_all()
         except pa.ArrowInvalid:  # a single column
@@ -141,8 +141,8 @@ def _from_pandas(frame: Any) -> tuple[Table, FrameForm]:
 def _to_pandas(table: Table, form: FrameForm) -> Any:
     pandas = import_module("pandas")
     columns = {
-        place: to_pandas_column(_typed(table, column, pandas_dtype), pandas_dtype)
-        for place, (column, pandas_dtype) in enumerate(zip(form.schema, form.pandas_dtypes, strict=True))
+        position: to_pandas_column(_typed(table, column, pandas_dtype), pandas_dtype)
+        for position, (column, pandas_dtype) in enumerate(zip(form.schema, form.pandas_dtypes, strict=True))
     }
     frame = pandas.DataFrame(columns, index=pandas.RangeIndex(table.rows, name=form.index_name))
     frame.columns = form.header
@@ -179,7 +179,7 @@ def _to_polars(table: Table, form: FrameForm) -> Any:
     arrow = recast(table.arrow, form.schema, form.dictionaries)
     plain = [plain_values(column) for column in arrow.columns]  # polars makes its own categories, by its dtypes
     frame = polars.from_arrow(pa.Table.from_arrays(plain, names=arrow.column_names))
-    # By place, not by name: polars reads a name such as ^a$ as a pattern.
+    # By position, not by name: polars reads a name such as ^a$ as a pattern.
     return polars.DataFrame(
         [column.cast(dtype) for column, dtype in zip(frame.get_columns(), form.dtypes, strict=True)]
     )

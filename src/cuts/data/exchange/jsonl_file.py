@@ -1,4 +1,4 @@
-"""A file of JSON objects, one per line, in blocks of typed columns, and typed columns as such a file.
+"""JSON lines files (one object per line), read in blocks of typed columns and written.
 
 JSON distinguishes texts, numbers and truth values; dates, times and durations are texts of one format, as in CSV. An
 absent key is a missing value. JSON has no NaN, which is written as null, and no infinity, written as `Infinity`.
@@ -25,14 +25,14 @@ from cuts.data.exchange.streams import ROWS, Write, reading
 from cuts.data.exchange.text_format import TextFormat, describe, format_of, parse, show, type_of
 from cuts.text.diagnostic import CutsError
 
-_CHUNK = 4 << 20  # bytes
+_CHUNK_BYTES = 4 << 20  # read at a time
 _TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "numbers", pa.string(): "text"}
 
 
 def find_formats(path: Path) -> dict[str, TextFormat]:
-    """The format of every column in order of appearance, from all rows in flat memory."""
+    """The format of every column in order of appearance, from all rows in constant memory."""
     kinds: dict[str, pa.DataType] = {}
-    found: dict[str, Evidence] = {}
+    evidence: dict[str, Evidence] = {}
     rows = 0
     for lines in _chunks(path):
         table = _inferred(lines)
@@ -41,14 +41,14 @@ def find_formats(path: Path) -> dict[str, TextFormat]:
             values = table.column(name).combine_chunks()
             kinds[name] = _joined(kinds.get(name, pa.null()), values, name, lines)
             if pa.types.is_string(values.type):
-                found[name] = narrow(found.get(name) or Evidence(name, ("moment", "span")), values)
+                evidence[name] = narrow(evidence.get(name) or Evidence(name, ("moment", "span")), values)
     check_rows(rows, str(path))
     check_names(list(kinds), str(path))
-    return {name: settle(found[name]) if name in found else _plain(kind) for name, kind in kinds.items()}
+    return {name: settle(evidence[name]) if name in evidence else _plain(kind) for name, kind in kinds.items()}
 
 
 def read_blocks(path: Path, formats: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:
-    """The rows as typed columns; `CutsError` naming line and column if a value has another format than its column."""
+    """The rows as typed columns; raises `CutsError` naming line and column if a value does not fit its column."""
     texts = ("text", "moment", "span")
     kinds = {name: pa.string() if format.kind in texts else type_of(format) for name, format in formats.items()}
     for lines in _chunks(path):
@@ -61,13 +61,13 @@ def read_blocks(path: Path, formats: Mapping[str, TextFormat]) -> Iterator[pa.Re
 
 @contextmanager
 def writing(stream: Any, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
-    """A function that writes rows, one object per line: the columns of `formats`, each of its format's type."""
+    """A function that writes rows, one object per line; the columns are those of `formats`, in their types."""
 
     def write(table: pa.Table) -> None:
         for block in table.to_batches(max_chunksize=ROWS):
             members = [_members(block.column(name), name, format) for name, format in formats.items()]
-            objects = pc.binary_join_element_wise(*members, ",").to_pylist()
-            stream.write("".join(f"{{{each}}}\n" for each in objects).encode())
+            lines = pc.binary_join_element_wise(*members, ",").to_pylist()
+            stream.write("".join(f"{{{line}}}\n" for line in lines).encode())
 
     yield write
 
@@ -77,7 +77,7 @@ def writing(stream: Any, formats: Mapping[str, TextFormat]) -> Iterator[Write]:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """Some whole lines of a file, and how many come before them."""
+    """Complete lines of a file, and the number of lines before them."""
 
     path: Path
     text: bytes
@@ -93,7 +93,7 @@ class _Lines:
 def _chunks(path: Path) -> Iterator[_Lines]:
     rest, before = b"", 0
     with reading(path) as stream:
-        while chunk := stream.read(_CHUNK):
+        while chunk := stream.read(_CHUNK_BYTES):
             whole, end, rest = (rest + chunk).rpartition(b"\n")
             if end:
                 yield _checked(_Lines(path, whole + end, before))
@@ -103,7 +103,7 @@ def _chunks(path: Path) -> Iterator[_Lines]:
 
 
 def _checked(lines: _Lines) -> _Lines:
-    """The lines without a byte order mark, if they are UTF-8."""
+    """The lines without a byte order mark; raises `CutsError` if they are not UTF-8."""
     text = lines.text if lines.before else lines.text.removeprefix(codecs.BOM_UTF8)
     try:
         text.decode()
@@ -116,7 +116,7 @@ def _checked(lines: _Lines) -> _Lines:
 
 
 def _inferred(lines: _Lines) -> pa.Table:
-    """The lines with the types JSON has; Arrow takes some texts for timestamps, which are parsed later."""
+    """The lines with JSON types; texts that Arrow takes for timestamps stay text and are parsed later."""
     table = _parsed(lines, None)
     for field in table.schema:
         check_type(field.name, field.type, str(lines.path))
@@ -138,17 +138,17 @@ def _parsed(lines: _Lines, schema: pa.Schema | None) -> pa.Table:
 
 
 def _broken(lines: _Lines, message: str) -> CutsError:
-    """What Arrow cannot read, in our words: its own message could quote a value."""
+    """The error for lines that Arrow cannot read, without its message, which could quote a value."""
     row = re.search(r"in row (\d+)", message)
     where = f"{lines.path}, after line {lines.before}" if row is None else lines.location(int(row[1]))
     column = re.search(r"Column\(/([^)]*)\)", message)
     if column is not None and "twice" in message:
         return unreadable(f"{where}: the key `{column[1]}` occurs twice", "keep one of them")
     if column is not None:
-        return unreadable(f"{where}: `{column[1]}` is of another type than in earlier lines", "use one type per key")
+        return unreadable(f"{where}: `{column[1]}` has a different type than in earlier lines", "use one type per key")
     if row is not None:
         return unreadable(f"{where}: this is not a JSON object", "write one object per line")
-    return unreadable(f"{where}: a value is of another type than in earlier lines", "use one type per key")
+    return unreadable(f"{where}: a value has a different type than in earlier lines", "use one type per key")
 
 
 def _joined(before: pa.DataType, values: pa.Array, name: str, lines: _Lines) -> pa.DataType:
@@ -181,7 +181,8 @@ def _typed(values: pa.Array, name: str, format: TextFormat, lines: _Lines, befor
     except ValueError:
         row = before + (misfit(values, format) or 0)
     raise unreadable(
-        f"{lines.location(row)}: the column `{name}` should hold {describe(format)}, as when the file was scanned",
+        f"{lines.location(row)}: the column `{name}` should hold {describe(format)}, "
+        "as it did when the file was scanned",
         f"correct the line, or scan the whole file again so that `{name}` becomes text",
     )
 

@@ -1,4 +1,4 @@
-"""One column of a pandas frame as an Arrow array, and an Arrow array as a column of the dtype it had.
+"""Columns of a pandas frame converted to Arrow arrays, and back to their original dtype.
 
 pandas is imported only when a pandas frame is read or written.
 """
@@ -39,11 +39,11 @@ class PandasDtype:
 
     dtype: Any
     labels: pa.Array | None = None
-    absent: Any = None  # of an object column: None, nan, NA or NaT
+    absent: Any = None  # the missing value of an object column: None, nan, NA or NaT
 
 
 def from_pandas_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
-    """The column as an Arrow array, and its dtype; `CutsError` if its values are not plain."""
+    """The column as an Arrow array, and its dtype; raises `CutsError` if its values are not plain."""
     pandas = import_module("pandas")
     if isinstance(series.dtype, pandas.CategoricalDtype):
         labels = _labels(series.cat.categories, name)
@@ -56,7 +56,7 @@ def from_pandas_column(series: Any, name: str) -> tuple[pa.Array, PandasDtype]:
 
 
 def to_pandas_column(values: pa.ChunkedArray, dtype: PandasDtype) -> Any:
-    """The values, already of their original Arrow type, as what a pandas frame accepts without changing it."""
+    """The values, which have their original Arrow type, as an array or series that pandas does not convert further."""
     if dtype.labels is not None:
         codes = pc.index_in(recast_column(values, dtype.labels.type), value_set=dtype.labels).fill_null(-1)
         return import_module("pandas").Categorical.from_codes(np.asarray(codes), dtype=dtype.dtype)
@@ -69,7 +69,7 @@ def to_pandas_column(values: pa.ChunkedArray, dtype: PandasDtype) -> Any:
 
 
 def _labels(categories: Any, name: str) -> pa.Array:
-    """The categories as Arrow values, or as texts where Arrow has none such: the intervals of `pandas.cut`."""
+    """The categories as Arrow values, or as texts if Arrow has no such type, as for the intervals of `pandas.cut`."""
     try:
         return from_pandas_column(categories.to_series(), name)[0]
     except CutsError:
@@ -80,19 +80,19 @@ def _labels(categories: Any, name: str) -> pa.Array:
 
 
 def _check_objects(series: Any, name: str) -> Any:
-    """What stands for missing in an object column; `CutsError` unless all values are of one plain family."""
+    """The missing value of an object column, or None; raises `CutsError` unless all values are of one plain family."""
     missing = series.isna().to_numpy()
     kinds = set(map(type, series.to_numpy()[~missing]))
     families = {_family(kind) for kind in kinds}
     if None in families:
         raise not_plain(name, f"holds Python objects ({_named(kinds)})", "the frame")
     if len(families) > 1:
-        raise not_plain(name, f"mixes kinds of values ({_named(kinds)})", "the frame")
+        raise not_plain(name, f"mixes types of values ({_named(kinds)})", "the frame")
     return series.to_numpy()[missing.argmax()] if missing.any() else None
 
 
 def _family(kind: type) -> int | None:
-    return next((place for place, family in enumerate(_FAMILIES) if issubclass(kind, family)), None)
+    return next((position for position, family in enumerate(_FAMILIES) if issubclass(kind, family)), None)
 
 
 def _named(kinds: set[type]) -> str:
@@ -103,6 +103,8 @@ def _arrow(series: Any, name: str) -> pa.Array:
     try:
         array = pa.array(series, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # a message could quote a value
-        raise not_plain(name, f"of dtype {series.dtype} holds values that a table cannot hold", "the frame") from None
+        raise not_plain(
+            name, f"of dtype {series.dtype} holds values that Arrow cannot represent", "the frame"
+        ) from None
     check_type(name, array.type, "the frame")
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,4 +1,4 @@
-"""What every table needs: columns with distinct names, one plain value per cell, and at least one row."""
+"""Requirements of every table: columns with distinct names, one plain value per cell, and at least one row."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuts.text.diagnostic import CutsError, usage_error
 
 
 def check_names(names: Sequence[object], where: str) -> None:
-    """Raise unless every column has a name of its own that is a string."""
+    """Raise unless the column names are distinct strings that are not empty."""
     if not names:
         raise unreadable(f"{where} has no columns", "give a table with at least one column")
     for position, name in enumerate(names, start=1):
@@ -41,7 +41,7 @@ def check_rows(rows: int, where: str) -> None:
 
 
 def unreadable(title: str, help: str | None = None) -> CutsError:
-    """A table that cannot be read, and what to do."""
+    """The error of a table that cannot be read; `help` says what to do."""
     return usage_error("unreadable-table", title, help)
 
 
@@ -54,8 +54,10 @@ def not_plain(name: str, what: str, where: str) -> CutsError:
 
 
 def other_columns(path: object) -> CutsError:
-    """A file that is read with the form of another one."""
-    return unreadable(f"{path} has other columns than the file read first", "give a file with the same columns")
+    """The error of a file that is read with the form of a file with other columns."""
+    return unreadable(
+        f"{path} does not have the same columns as the file read first", "give a file with the same columns"
+    )
 
 
 def undecodable(path: object, line: int, encoding: str) -> CutsError:

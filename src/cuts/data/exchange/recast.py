@@ -1,8 +1,8 @@
-"""Columns of canonical types converted back to the Arrow types they came with.
+"""Columns of canonical types converted back to their original Arrow types.
 
-Canonical are texts for categories, int64 and float64 for numbers, date32, time64, timestamp and duration for moments,
-and null for a column without values. Numbers are rounded to what the type holds; a NaN is missing where the type has
-none. A value the type cannot hold is an `ArrowInvalid`: the caller produced a wrong value.
+The canonical types are string for categories, int64 and float64 for numbers, date32, time64, timestamp and duration for
+moments, and null for a column without values. Numbers are rounded to the precision of the type; NaN becomes missing if
+the type has no NaN. A value outside the type raises `ArrowInvalid`: the caller produced a wrong value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 
 def recast(table: pa.Table, schema: pa.Schema, dictionaries: Mapping[str, pa.Array]) -> pa.Table:
-    """The schema's columns of the table, in its order and of its types; `dictionaries` as `dictionaries_of` gives.
+    """The schema's columns of the table, in its order and types; `dictionaries` is a result of `dictionaries_of`.
 
     >>> recast(pa.table({"a": ["true", "false"]}), pa.schema({"a": pa.bool_()}), {}).column("a").to_pylist()
     [True, False]
@@ -33,27 +33,27 @@ def dictionaries_of(table: pa.Table) -> dict[str, pa.Array]:
 
 
 def joined(dictionary: pa.Array, other: pa.Array) -> pa.Array:
-    """The categories of both dictionaries; those of the first keep their places."""
+    """The categories of both dictionaries; those of the first keep their positions."""
     if other.equals(dictionary):
         return dictionary
-    known, more = (plain_values(pa.chunked_array([each])).combine_chunks() for each in (dictionary, other))
-    fresh = more.filter(pc.invert(pc.is_in(more, value_set=known)))
-    return pa.concat_arrays([known, fresh]).cast(dictionary.type)
+    categories, others = (plain_values(pa.chunked_array([values])).combine_chunks() for values in (dictionary, other))
+    added = others.filter(pc.invert(pc.is_in(others, value_set=categories)))
+    return pa.concat_arrays([categories, added]).cast(dictionary.type)
 
 
 def recoded(table: pa.Table, dictionaries: Mapping[str, pa.Array]) -> pa.Table:
-    """The table with its dictionary columns coded by these dictionaries, which have all their values."""
-    for place, field in enumerate(table.schema):
+    """The table with its dictionary columns encoded by these dictionaries, which must contain all values."""
+    for index, field in enumerate(table.schema):
         dictionary = dictionaries.get(field.name)
-        chunks = table.column(place).chunks
+        chunks = table.column(index).chunks
         if dictionary is not None and not all(chunk.dictionary.equals(dictionary) for chunk in chunks):
-            coded = _coded(plain_values(table.column(place)), field.type, dictionary)
-            table = table.set_column(place, field, coded)
+            coded = _coded(plain_values(table.column(index)), field.type, dictionary)
+            table = table.set_column(index, field, coded)
     return table
 
 
 def recast_column(values: pa.ChunkedArray, kind: pa.DataType, dictionary: pa.Array | None = None) -> pa.ChunkedArray:
-    """The values as `kind`; for a dictionary type coded by `dictionary`, or in order of appearance without one."""
+    """The values as `kind`; a dictionary type is encoded by `dictionary`, or in order of appearance if that is None."""
     if values.type == kind:
         return values
     if pa.types.is_null(values.type):
@@ -75,7 +75,7 @@ def recast_column(values: pa.ChunkedArray, kind: pa.DataType, dictionary: pa.Arr
 
 
 def plain_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values without a dictionary, and texts in a layout Arrow computes with."""
+    """The values without a dictionary; texts in a layout that Arrow can compute with."""
     if pa.types.is_dictionary(values.type):
         return plain_values(values.cast(values.type.value_type))
     return values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
@@ -87,12 +87,12 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def _coded(values: pa.ChunkedArray, kind: pa.DictionaryType, dictionary: pa.Array | None) -> pa.ChunkedArray:
-    wanted = pa.string() if pa.types.is_string_view(kind.value_type) else kind.value_type
-    typed = recast_column(values, wanted)
-    known = pc.unique(typed.drop_null()) if dictionary is None else dictionary.cast(wanted)
-    codes = pc.index_in(typed, value_set=known).combine_chunks().cast(kind.index_type)
+    value_type = pa.string() if pa.types.is_string_view(kind.value_type) else kind.value_type
+    typed = recast_column(values, value_type)
+    categories = pc.unique(typed.drop_null()) if dictionary is None else dictionary.cast(value_type)
+    codes = pc.index_in(typed, value_set=categories).combine_chunks().cast(kind.index_type)
     assert codes.null_count <= typed.null_count, "a value outside the categories"
-    coded = pa.DictionaryArray.from_arrays(codes, known.cast(kind.value_type), ordered=kind.ordered)
+    coded = pa.DictionaryArray.from_arrays(codes, categories.cast(kind.value_type), ordered=kind.ordered)
     return pa.chunked_array([coded])
 
 
@@ -101,7 +101,7 @@ def _as_decimals(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return pc.round(values.cast(pa.float64()), kind.scale).cast(kind)
     if is_text(values.type):
         return values.cast(kind)
-    # A whole number needs room for all its digits before it is known to fit.
+    # First wide enough for all digits of a whole number; the second cast checks that it fits.
     return values.cast(pa.decimal256(76, kind.scale)).cast(kind)
 
 

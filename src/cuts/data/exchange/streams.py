@@ -1,4 +1,4 @@
-"""The bytes of a table file: its kind by its name, read decompressed, written whole or not at all."""
+"""The bytes of a table file: its kind by its extension, decompressed reading, atomic writing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Kind = Literal["csv", "parquet", "feather", "jsonl"]
 Compression = Literal["gz", "zst"]
 Write: TypeAlias = Callable[[pa.Table], None]  # writes further rows to an open file
 
-ROWS = 65_536  # maximum per block
-ENDINGS = "tables are .csv, .tsv, .parquet, .feather, .arrow or .jsonl files, also with .gz or .zst at the end"
+ROWS = 65_536  # per block, at most
+EXTENSIONS_HELP = "tables are .csv, .tsv, .parquet, .feather, .arrow or .jsonl files, also with .gz or .zst at the end"
 _KINDS: dict[str, Kind] = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -37,35 +37,35 @@ _CODECS = {None: None, "gz": "gzip", "zst": "zstd"}
 
 
 def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
-    """The kind and compression by the ending of the file name, or None for an ending no table has.
+    """The kind and compression according to the file extension, or None if it is unknown.
 
     >>> kind_of(Path("visits.TSV.gz")), kind_of(Path("visits.xlsx"))
     (('csv', 'gz'), None)
     """
     name = path.name.lower()
-    compression = next((found for ending, found in _COMPRESSIONS.items() if name.endswith(ending)), None)
+    compression = next((method for ending, method in _COMPRESSIONS.items() if name.endswith(ending)), None)
     stem = name if compression is None else name.rpartition(".")[0]
-    kind = next((found for ending, found in _KINDS.items() if stem.endswith(ending)), None)
+    kind = next((format for ending, format in _KINDS.items() if stem.endswith(ending)), None)
     return None if kind is None else (kind, compression)
 
 
 def check_present(path: Path) -> tuple[Kind, Compression | None]:
-    """The kind and compression of a file that exists and is not empty; else a `CutsError`."""
+    """The kind and compression of a file; raises `CutsError` if it does not exist, is empty or of an unknown kind."""
     if path.is_dir():
         raise unreadable(f"{path} is a directory", "name the table file in it")
     if not path.exists():
         raise unreadable(f"{path} does not exist", "give the path of a table")
-    found = kind_of(path)
-    if found is None:
-        raise unreadable(f"{path} has an unknown file extension", ENDINGS)
+    file_kind = kind_of(path)
+    if file_kind is None:
+        raise unreadable(f"{path} has an unknown file extension", EXTENSIONS_HELP)
     if path.stat().st_size == 0:
         raise unreadable(f"{path} is empty", "give a table with a header and rows")
-    return found
+    return file_kind
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Any]:
-    """The file's bytes as an Arrow stream, decompressed; any error of the system or of Arrow is a `CutsError`."""
+    """The file's bytes as an Arrow stream, decompressed; errors of the system or of Arrow become `CutsError`."""
     _, compression = kind_of(path) or (None, None)
     try:
         with pa.input_stream(str(path), compression=_CODECS[compression]) as stream:
@@ -76,7 +76,7 @@ def reading(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def reading_anywhere(path: Path) -> Iterator[Any]:
-    """The file's bytes as an Arrow file that can be read in any order; a compressed one is held in memory."""
+    """The file's bytes as an Arrow file that can be read in any order; a compressed file is decompressed in memory."""
     _, compression = kind_of(path) or (None, None)
     if compression is None:
         with pa.OSFile(str(path)) as file:
@@ -87,34 +87,34 @@ def reading_anywhere(path: Path) -> Iterator[Any]:
 
 
 def damaged(path: Path, error: Exception) -> CutsError:
-    """A file that cannot be read, is not of the kind its name says, or is cut short."""
+    """The error of a file that cannot be read, is not of the kind its extension says, or is truncated."""
     if isinstance(error, OSError) and error.errno:
         reason = os.strerror(error.errno)
-        return unreadable(f"{path} cannot be read: {reason}", "check your permission to read it, and the disk")
-    found = kind_of(path)
+        return unreadable(f"{path} cannot be read: {reason}", "check the permissions of the file and the disk")
+    kind, compression = kind_of(path) or (None, None)
     names = {"gz": "gzip", "zst": "Zstandard"}
-    what = "table" if found is None else names.get(found[1] or "", found[0].capitalize())
+    what = "table" if kind is None else names.get(compression or "", kind.capitalize())
     return unreadable(f"{path} is not a {what} file, or it is damaged", "create or copy the file again")
 
 
 @contextmanager
 def whole_or_nothing(path: Path) -> Iterator[Any]:
-    """A stream, compressed as the name says, whose bytes become the file at the end, or vanish if anything fails."""
+    """A stream, compressed as the extension says; the file appears at the end, or not at all if anything fails."""
     _, compression = kind_of(path) or (None, None)
     with replacing(path) as temporary, _compressed(temporary, compression) as stream:
         yield stream
 
 
 def check_writable(path: Path) -> tuple[Kind, Compression | None]:
-    """The kind and compression a file of that name gets; a `CutsError` for an unknown ending."""
-    found = kind_of(path)
-    if found is None:
-        raise usage_error("unwritable-file", f"{path} has an unknown file extension", ENDINGS)
-    return found
+    """The kind and compression of a new file of that name; raises `CutsError` for an unknown extension."""
+    file_kind = kind_of(path)
+    if file_kind is None:
+        raise usage_error("unwritable-file", f"{path} has an unknown file extension", EXTENSIONS_HELP)
+    return file_kind
 
 
 def reason(error: Exception) -> str:
-    """Arrow's message in one short line, without the value it quotes.
+    """Arrow's message in one short line, without values that it quotes.
 
     >>> reason(ValueError("Failed to parse: 'Jane Doe' as int64"))
     'Failed to parse'
@@ -123,6 +123,6 @@ def reason(error: Exception) -> str:
 
 
 def _compressed(path: Path, compression: Compression | None) -> Any:
-    if compression == "gz":  # Arrow would compress as hard as it can, which takes three times as long
+    if compression == "gz":  # Arrow would use the maximum compression level, which takes three times as long
         return gzip.GzipFile(path, "wb", compresslevel=6)
     return pa.output_stream(str(path), compression=_CODECS[compression])

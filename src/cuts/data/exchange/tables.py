@@ -1,4 +1,4 @@
-"""Any table as a `Table`: a file of a known kind, or a frame of a known library."""
+"""Tables from files and data frames, as `Table`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ def read_table(
 ) -> Table:
     """The table in a CSV, Parquet, Feather or JSON lines file, compressed or not.
 
-    What is not given is found in the file. Raises `CutsError` naming file, line and column of what cannot be read.
+    Options that are None are detected from the file. Raises `CutsError` naming the file, line and column that cannot be
+    read.
     """
     return load(path, csv=CsvOptions(delimiter, quote, encoding))[0]
 
 
 def from_frame(frame: Any) -> Table:
-    """The table held by a pandas, polars or Arrow frame; a `Table` is itself.
+    """The table in a pandas, polars or Arrow frame; a `Table` is returned unchanged.
 
     >>> import pyarrow as pa
     >>> from_frame(pa.table({"age": [30, 40]})).rows

@@ -1,6 +1,6 @@
-"""How the texts of a column are read as values, and how values are written in the same format.
+"""Formats of text columns: texts parsed to values, and values written in the same format.
 
-Which format a column has is decided in `data/exchange/evidence.py`.
+`data/exchange/evidence.py` detects the format of a column.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TextFormat:
     """A kind of values and how it is written.
 
     `style` is the word for true, the pattern of dates and times, or the decimal separator of real numbers;
-    `min_decimals` and `max_decimals` are the fewest and the most decimals shown, of a second or of a real number.
+    `min_decimals` and `max_decimals` are the minimum and maximum number of decimals, of seconds or of real numbers.
     """
 
     kind: Kind
@@ -33,7 +33,7 @@ class TextFormat:
 
     @property
     def decimals(self) -> int | None:
-        """The number of decimals all the real numbers show, if they show the same one."""
+        """The number of decimals of the real numbers if it is the same for all, else None."""
         uniform = self.kind == "real" and 0 < self.min_decimals == self.max_decimals <= text_numbers.MAX_DECIMALS
         return self.min_decimals if uniform else None
 
@@ -62,7 +62,7 @@ def type_of(format: TextFormat) -> pa.DataType:
 
 
 def format_of(kind: pa.DataType) -> TextFormat | None:
-    """The format in which values of this type are read back as they were; None for bytes and lists."""
+    """A format from which values of this type can be read back unchanged; None for bytes and lists."""
     if pa.types.is_boolean(kind):
         return TextFormat("truth", "true")
     if pa.types.is_integer(kind):
@@ -79,7 +79,7 @@ def format_of(kind: pa.DataType) -> TextFormat | None:
 
 
 def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
-    """The values of the texts, in the format's type; `ValueError` if a text does not have that format."""
+    """The values of the texts, in the format's type; raises `ValueError` if a text does not fit the format."""
     present = texts.drop_null() if texts.null_count else texts
     if format.kind == "text":
         return texts
@@ -101,7 +101,7 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
 
 
 def show(values: pa.Array, format: TextFormat) -> pa.Array:
-    """The values, which have the format's type, as texts in that format; missing stays missing.
+    """The values, which must have the format's type, as texts in that format; missing values stay missing.
 
     >>> show(pa.array([12.5, None]), TextFormat("real", ",", 2, 2)).to_pylist()
     ['12,50', None]
@@ -120,7 +120,7 @@ def show(values: pa.Array, format: TextFormat) -> pa.Array:
 
 
 def describe(format: TextFormat) -> str:
-    """What values of that format are, in words for messages.
+    """The kind of values of a format, in words for messages.
 
     >>> describe(TextFormat("moment", "%d.%m.%Y"))
     'dates or times written as %d.%m.%Y'

@@ -12,17 +12,17 @@ import pyarrow.compute as pc
 from cuts.data.exchange.recast import times_from
 from cuts.data.exchange.text_temporal import trim_digits
 
-MAX_DECIMALS = 15  # a float64 reproduces so many
+MAX_DECIMALS = 15  # a float64 reproduces up to so many decimals
 ANY_PRECISION = 17  # stands for numbers of any precision
-MAX_EXACT_DIGITS = 18  # of a whole number that is read as a real one
+MAX_EXACT_DIGITS = 18  # of a whole number that is read as a real number
 WHOLE = " *(?:0|-?[1-9][0-9]{0,18}) *"
 SPAN = r"(-?[0-9]{1,9}) days \+?([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
-_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_DAY = 86_400
+_UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_SECONDS_PER_DAY = 86_400
 
 
 def real(point: str) -> str:
-    """The pattern of real numbers with that decimal separator; without one they have at most `MAX_EXACT_DIGITS`."""
+    """The pattern of real numbers with that decimal separator, or without it and up to `MAX_EXACT_DIGITS` digits."""
     whole, dot = "(?:0|[1-9][0-9]*)", f"[{point}]"
     plain = rf"(?:0|[1-9][0-9]{{0,{MAX_EXACT_DIGITS - 1}}})|{whole}?{dot}[0-9]+|{whole}{dot}"
     exponent = rf"{whole}(?:{dot}[0-9]*)?[eE][+-]?[0-9]{{1,3}}"
@@ -30,7 +30,7 @@ def real(point: str) -> str:
 
 
 def parse_wholes(texts: pa.Array) -> pa.Array:
-    """The numbers as int64; `ArrowInvalid` beyond it."""
+    """The numbers as int64; raises `ArrowInvalid` if one is too large."""
     return _trimmed(texts).cast(pa.int64())
 
 
@@ -41,23 +41,23 @@ def parse_reals(texts: pa.Array, point: str) -> pa.Array:
 
 
 def count_decimals(texts: pa.Array, point: str) -> tuple[int, int]:
-    """The fewest and the most decimals shown; `ANY_PRECISION` stands for the latter where a number has an exponent.
+    """The minimum and maximum number of decimals; the maximum is `ANY_PRECISION` if a number has an exponent.
 
-    Without any number they are `ANY_PRECISION` and 0, which every further text narrows.
+    Without any number they are `ANY_PRECISION` and 0, so that any number replaces them.
     """
     shown, max_decimals = _trimmed(texts), 0
     if _any(shown, "e") or _any(shown, "E"):
         shown, max_decimals = shown.filter(pc.invert(pc.match_substring_regex(shown, "[eE]"))), ANY_PRECISION
     if _any(shown, "n") or _any(shown, "N"):  # NaN and infinity
         shown = shown.filter(pc.match_substring_regex(shown, "[0-9]"))
-    at = pc.find_substring(shown, point)
-    behind = pc.subtract(pc.subtract(pc.utf8_length(shown), at), 1)
-    counts = pc.min_max(pc.if_else(pc.less(at, 0), 0, behind)).as_py()
+    point_index = pc.find_substring(shown, point)
+    decimals = pc.subtract(pc.subtract(pc.utf8_length(shown), point_index), 1)
+    counts = pc.min_max(pc.if_else(pc.less(point_index, 0), 0, decimals)).as_py()
     return (ANY_PRECISION, max_decimals) if counts["min"] is None else (counts["min"], max(counts["max"], max_decimals))
 
 
 def show_reals(values: pa.Array, point: str, min_decimals: int, decimals: int | None) -> pa.Array:
-    """The shortest texts that mean the numbers, with at least `min_decimals`; exactly `decimals` decimals if given."""
+    """The shortest exact texts with at least `min_decimals` decimals, or exactly `decimals` unless that is None."""
     exact = values.type.scale if pa.types.is_decimal(values.type) else decimals
     if exact is None:
         shown = _shortest(values, min_decimals)
@@ -68,19 +68,19 @@ def show_reals(values: pa.Array, point: str, min_decimals: int, decimals: int | 
 
 
 def parse_spans(texts: pa.Array, unit: str) -> pa.Array:
-    """Texts such as `2 days 01:30:00.5` or `-1 days +23:00:00` as durations; `ArrowInvalid` if too long."""
+    """Texts such as `2 days 01:30:00.5` or `-1 days +23:00:00` as durations; raises `ArrowInvalid` if too long."""
     parts = pc.extract_regex(texts, r"^(?P<days>-?[0-9]+) days \+?(?P<clock>.*)$")
     days = pc.struct_field(parts, "days").cast(pa.int64())
     clock = times_from(pc.struct_field(parts, "clock")).cast(pa.int64())
-    seconds = pc.multiply_checked(days, _DAY * _PER_SECOND[unit])
-    within = pc.divide(clock, _PER_SECOND["ns"] // _PER_SECOND[unit])
+    seconds = pc.multiply_checked(days, _SECONDS_PER_DAY * _UNITS_PER_SECOND[unit])
+    within = pc.divide(clock, _UNITS_PER_SECOND["ns"] // _UNITS_PER_SECOND[unit])
     return pc.add_checked(seconds, within).cast(pa.duration(unit))
 
 
 def show_spans(values: pa.Array, min_decimals: int, max_decimals: int) -> pa.Array:
-    """Durations as pandas writes them, with `max_decimals` for seconds, or none where `min_decimals` is 0."""
+    """Durations as pandas writes them; seconds have `max_decimals`, or none if whole and `min_decimals` is 0."""
     unit = values.type.unit
-    per_day = _DAY * _PER_SECOND[unit]
+    per_day = _SECONDS_PER_DAY * _UNITS_PER_SECOND[unit]
     counts = np.asarray(values.cast(pa.int64()).fill_null(0))
     days = pa.array(counts // per_day, mask=np.asarray(values.is_null()))
     clocks = pc.strftime(pa.array(counts % per_day).cast(pa.timestamp(unit)), format="%H:%M:%S")
@@ -93,7 +93,7 @@ def _fixed(value: float | Decimal, decimals: int) -> str:
 
 
 def _shortest(values: pa.Array, min_decimals: int) -> pa.Array:
-    """As Arrow shows them, which is fast; what it shows with an exponent, or too short, is shown once more."""
+    """The texts of Arrow, which are fast; those with an exponent or too few decimals are formatted again."""
     texts = values.cast(pa.string())
     if pa.types.is_float16(values.type) or pa.types.is_float32(values.type):
         values = texts.cast(pa.float64())  # 0.1 of float32 is shown as 0.1, not as its neighbour in float64

@@ -1,8 +1,8 @@
 """Dates, times and timestamps written in one format throughout a column.
 
-A format is one of `strptime`, with two liberties: `%-d` is a day without a leading zero, and `%S` may be followed by
-up to nine decimals, counted apart. A zone stands at the end: `Z`, an offset as it is written, or `%z` where offsets
-vary.
+A format is a `strptime` format with two extensions: `%-d` is a day without a leading zero, and `%S` may be followed by
+up to nine decimals, which are counted separately. A zone is at the end: `Z`, an offset as it is written, or `%z` if
+offsets vary.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 def formats_of(text: str, name: str) -> tuple[str, ...]:
-    """The formats the text may be written in; a bare 20201231 is a date only where `name` contains `date`.
+    """The formats that fit the text; a bare 20201231 is a date only where `name` contains `date`.
 
     >>> formats_of("05/04/2020", "seen"), formats_of("20201231", "birth date"), formats_of("20201231", "cost")
     (('%d/%m/%Y', '%m/%d/%Y'), ('%Y%m%d',), ())
@@ -79,7 +79,7 @@ def unit_of(digits: int) -> str:
 
 
 def parse_moments(texts: pa.Array, format: str, digits: int) -> pa.Array:
-    """The moments the texts mean, all of which match the format's pattern; `ArrowInvalid` if a day does not exist."""
+    """The moments of texts that match the format's pattern; raises `ArrowInvalid` if a day does not exist."""
     kind = moment_type(format, digits)
     iso = texts if format.startswith(_ISO_DATE) else _as_iso(texts, format)
     if pa.types.is_time(kind):
@@ -90,7 +90,7 @@ def parse_moments(texts: pa.Array, format: str, digits: int) -> pa.Array:
 
 
 def show_moments(values: pa.Array, format: str, min_decimals: int, max_decimals: int) -> pa.Array:
-    """The moments as texts in that format, with `max_decimals` for seconds, or none where `min_decimals` is 0."""
+    """The moments as texts in that format; seconds have `max_decimals`, or none if whole and `min_decimals` is 0."""
     unit = unit_of(max_decimals)
     if pa.types.is_time(values.type):
         values = values.cast(pa.time32(unit) if unit in ("s", "ms") else pa.time64(unit), safe=False)
@@ -101,11 +101,11 @@ def show_moments(values: pa.Array, format: str, min_decimals: int, max_decimals:
 
 
 def count_digits(texts: pa.Array) -> tuple[int, int]:
-    """The fewest and the most decimals the seconds are shown with."""
+    """The minimum and maximum number of decimals of the seconds."""
     if not pc.any(pc.match_substring_regex(texts, r":[0-9]{2}\.[0-9]")).as_py():
         return 0, 0
-    found = pc.struct_field(pc.extract_regex(texts, r":[0-9]{2}\.(?P<digits>[0-9]+)"), "digits")
-    counts = pc.min_max(pc.fill_null(pc.utf8_length(found), 0)).as_py()
+    decimals = pc.struct_field(pc.extract_regex(texts, r":[0-9]{2}\.(?P<digits>[0-9]+)"), "digits")
+    counts = pc.min_max(pc.fill_null(pc.utf8_length(decimals), 0)).as_py()
     return counts["min"], counts["max"]
 
 
@@ -131,35 +131,35 @@ def _formats(zone: str, dated: bool) -> Iterator[str]:
 
 
 def _zone(format: str) -> str | None:
-    found = re.search(r"%[MS](?:(Z|%z)|([+-][0-9]{2}):?([0-9]{2})?)$", format)
-    if found is None:
+    parts = re.search(r"%[MS](?:(Z|%z)|([+-][0-9]{2}):?([0-9]{2})?)$", format)
+    if parts is None:
         return None
-    offset = f"{found[2]}:{found[3] or '00'}"
-    return "UTC" if found[1] or offset == "+00:00" else offset
+    offset = f"{parts[2]}:{parts[3] or '00'}"
+    return "UTC" if parts[1] or offset == "+00:00" else offset
 
 
 def _local(values: pa.Array, zone: str | None) -> pa.Array:
-    """Local time in the zone; without one, in the values' own."""
+    """Local time in the zone, or in the zone of the values if it is None."""
     if values.type.tz is None:
         return values
     return pc.local_timestamp(values.cast(pa.timestamp(values.type.unit, zone or values.type.tz)))
 
 
 def _as_iso(texts: pa.Array, format: str) -> pa.Array:
-    """The texts as Arrow reads them: the year first, every part with its leading zero."""
+    """The texts in the order Arrow reads: the year first, every part with its leading zero."""
     if "%-" in format:
         texts = pc.replace_substring_regex(texts, r"\b([0-9])([/.:])", r"0\1\2")
         return _as_iso(texts, format.replace("%-", "%"))
     if "%Y" not in format:
         return texts
-    place = {token: rf"\{number}" for number, token in enumerate(_TOKEN.findall(format), start=1)}
-    date = f"{place['%Y']}-{place['%m']}-{place['%d']}"
-    clock = ":".join(place[token] for token in ("%H", "%M", "%S") if token in place)
+    group = {token: rf"\{number}" for number, token in enumerate(_TOKEN.findall(format), start=1)}
+    date = f"{group['%Y']}-{group['%m']}-{group['%d']}"
+    clock = ":".join(group[token] for token in ("%H", "%M", "%S") if token in group)
     return pc.replace_substring_regex(texts, f"^{pattern(format)}$", f"{date} {clock}".strip())
 
 
 def _loose(texts: pa.Array, format: str) -> pa.Array:
-    """The texts without the leading zeros the format does not show."""
+    """The texts without the leading zeros that the format omits."""
     if "%-d" in format:
         texts = pc.replace_substring_regex(texts, "^0", "")
         texts = pc.replace_substring_regex(texts, "^([0-9]+[/.])0", r"\1")
