@@ -22,7 +22,7 @@ from cuts.assess.distance import measure_marginals
 from cuts.assess.fairness import gaps
 from cuts.assess.grid import Grid, build_grid, cell
 from cuts.assess.leakage import Leakage, measure_leakage
-from cuts.assess.sample import Role, Sample, read_sample
+from cuts.assess.table_arrays import Role, Sample, read_sample
 from cuts.data.columns import Category, Column, Integer, Real
 from cuts.data.exchange.tables import read_table
 from cuts.data.schema import Schema

@@ -24,7 +24,7 @@ from cuts.assess.grid import build_grid, cells
 from cuts.assess.leakage import closest
 from cuts.assess.render_quality import as_data, as_text
 from cuts.assess.request import EvaluateOptions
-from cuts.assess.sample import Sample, read_sample
+from cuts.assess.table_arrays import Sample, read_sample
 from cuts.data.columns import Category, Integer, Real
 from cuts.data.schema import Schema
 from cuts.flow import judge

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from cuts import Category, Integer, Schema, Synthesizer
+from cuts.flow import private
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.transcript import Transcript, load
 
@@ -24,7 +25,7 @@ def people(rows: int = 400) -> pa.Table:
 
 def test_the_synthesizer_keeps_it_when_the_fit_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = tmp_path / "ledger.jsonl"
-    private = Synthesizer(PROGRAM, SCHEMA, config={"steps": 20, "components": 10}, ledger=ledger)
+    synthesizer = Synthesizer(PROGRAM, SCHEMA, config={"steps": 20, "components": 10}, ledger=ledger)
 
     def failing(*_: object) -> None:
         raise MemoryError
@@ -32,7 +33,7 @@ def test_the_synthesizer_keeps_it_when_the_fit_fails(tmp_path: Path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(private, "fit_release", failing)
         with pytest.raises(MemoryError) as caught:
-            private.fit(people())
+            synthesizer.fit(people())
     (note,) = caught.value.__notes__
     (path,) = re.findall(r"saved to (\S+);", note)
     assert Path(path).parent == tmp_path

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console import run
-from cuts.assess.tuned import Outcome, Point, Tuning, Utility
+from cuts.assess.tuned import FoldUtility, Outcome, Point, Tuning
 from cuts.cli.tune import as_data, as_text
 from cuts.config import Config
 from cuts.count.folds import count_folds
@@ -187,8 +187,8 @@ def test_a_placeholder_left_open_and_a_name_that_fits_none_are_told_together() -
 
 
 def made(*points: tuple[int, float]) -> Tuning:
-    each = [Point({"w": str(i)}, Utility(mean, 0.0), holds, ()) for i, (holds, mean) in enumerate(points)]
-    return Tuning(100, 5, None, Utility(0.9, 0.0), tuple(each))
+    each = [Point({"w": str(i)}, FoldUtility(mean, 0.0), holds, ()) for i, (holds, mean) in enumerate(points)]
+    return Tuning(100, 5, None, FoldUtility(0.9, 0.0), tuple(each))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 from cuts.assess.features import build_matrix
 from cuts.assess.grid import Grid
 from cuts.assess.learners import fit_classifier, predict_probabilities
-from cuts.assess.sample import Sample, thin
+from cuts.assess.table_arrays import Sample, thin
 
 FOLDS = 5
 MAX_ROWS = 10_000  # per table

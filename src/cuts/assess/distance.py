@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from cuts.assess.grid import Bins, Grid, cells
-from cuts.assess.sample import Sample
+from cuts.assess.table_arrays import Sample
 from cuts.data.table import Floats, IntArray
 from cuts.text.diagnostic import counted
 

@@ -24,7 +24,7 @@ from cuts.assess.learners import (
     fit_regressor,
     predict_probabilities,
 )
-from cuts.assess.sample import Sample, thin
+from cuts.assess.table_arrays import Sample, thin
 from cuts.data.schema import Category, Modelled
 from cuts.data.table import Bools, Floats, IntArray
 from cuts.text.diagnostic import counted

@@ -15,7 +15,7 @@ from cuts.assess.fairness import Fairness, measure_fairness
 from cuts.assess.grid import build_grid
 from cuts.assess.leakage import Leakage, measure_leakage
 from cuts.assess.request import EvaluateOptions, resolve
-from cuts.assess.sample import Outside, outside
+from cuts.assess.table_arrays import Outside, outside
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from cuts.assess.downstream import Trained, TrainedOn, with_target
 from cuts.assess.learners import Classifier, Regressor
-from cuts.assess.sample import Sample
+from cuts.assess.table_arrays import Sample
 from cuts.data.schema import Category
 from cuts.data.table import Bools, IntArray
 from cuts.vocab.names import fairness_measures

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuts.assess.grid import Axis, Grid, cell
-from cuts.assess.sample import Sample
+from cuts.assess.table_arrays import Sample
 from cuts.data.schema import Category
 from cuts.data.table import IntArray
 

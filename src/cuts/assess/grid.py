@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from cuts.assess.sample import Sample
+from cuts.assess.table_arrays import Sample
 from cuts.data.schema import Category, Modelled, Numeric
 from cuts.data.table import Floats, IntArray
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cuts.assess.grid import Grid, cells
-from cuts.assess.sample import Sample, thin
+from cuts.assess.table_arrays import Sample, thin
 from cuts.data.schema import Category
 from cuts.data.table import Bools, Floats, IntArray
 

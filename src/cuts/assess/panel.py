@@ -17,7 +17,7 @@ from cuts.assess.downstream import learn, with_target
 from cuts.assess.features import MAX_ROWS, build_matrix
 from cuts.assess.grid import Grid, build_grid
 from cuts.assess.learners import CLASSIFIERS, Classifier
-from cuts.assess.sample import Sample, read_sample, thin
+from cuts.assess.table_arrays import Sample, read_sample, thin
 from cuts.data.schema import Category, Schema, desired_outcome
 from cuts.data.table import Floats, IntArray, Table
 from cuts.lang.spec import MeasureOf

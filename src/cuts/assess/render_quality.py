@@ -15,8 +15,8 @@ from cuts.assess.fairness import Fairness
 from cuts.assess.grid import BINS
 from cuts.assess.leakage import Leakage
 from cuts.assess.render import plain
-from cuts.assess.sample import Outside
 from cuts.assess.support import MIN_GROUP_ROWS
+from cuts.assess.table_arrays import Outside
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.vocab.names import measures

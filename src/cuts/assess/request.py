@@ -12,7 +12,7 @@ from cuts.assess.downstream import has_target
 from cuts.assess.features import Features
 from cuts.assess.grid import Bins
 from cuts.assess.learners import missing_libraries
-from cuts.assess.sample import Role, Sample, comparable, read_sample
+from cuts.assess.table_arrays import Role, Sample, comparable, read_sample
 from cuts.data.conform import conform
 from cuts.data.schema import Category, Column, Integer, Schema, desired_outcome
 from cuts.data.table import Table

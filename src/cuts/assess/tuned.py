@@ -11,7 +11,7 @@ from cuts.lang.spec import Level
 
 
 @dataclass(frozen=True, slots=True)
-class Utility:
+class FoldUtility:
     """The mean over the folds, and the standard deviation."""
 
     mean: float
@@ -39,7 +39,7 @@ class Point:
     """The result of one combination of values."""
 
     values: Mapping[str, str]
-    utility: Utility
+    utility: FoldUtility
     holds: int  # folds in which no command fails
     outcomes: tuple[Outcome, ...]  # of the commands that can be checked from a table
 
@@ -51,7 +51,7 @@ class Tuning:
     rows: int
     folds: int
     label: str | None  # utility is the accuracy of predicting the label; if None, the closeness of pairs of columns
-    free: Utility
+    free: FoldUtility
     points: tuple[Point, ...]
 
     @property
@@ -68,16 +68,16 @@ def sum_up(values: Mapping[str, str], utilities: Sequence[float], verdicts: Sequ
     """The point of a combination of values, from the utility and the verdicts of every fold."""
     checked = [[verdict for verdict in fold if verdict.rows is not None or verdict.facts] for fold in verdicts]
     outcomes = tuple(_outcome(by_fold) for by_fold in zip(*checked, strict=True))
-    return Point(values, find_utility(utilities), sum(holds(fold) for fold in verdicts), outcomes)
+    return Point(values, summarise_folds(utilities), sum(holds(fold) for fold in verdicts), outcomes)
 
 
-def find_utility(utilities: Sequence[float]) -> Utility:
+def summarise_folds(utilities: Sequence[float]) -> FoldUtility:
     """The mean and standard deviation of the utilities of the folds.
 
-    >>> find_utility([0.25, 0.75, 0.5])
-    Utility(mean=0.5, std=0.25)
+    >>> summarise_folds([0.25, 0.75, 0.5])
+    FoldUtility(mean=0.5, std=0.25)
     """
-    return Utility(fmean(utilities), stdev(utilities))
+    return FoldUtility(fmean(utilities), stdev(utilities))
 
 
 def _outcome(folds: Sequence[Verdict]) -> Outcome:

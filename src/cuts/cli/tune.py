@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuts.assess.render import plain
-from cuts.assess.tuned import Outcome, Point, Tuning, Utility
+from cuts.assess.tuned import FoldUtility, Outcome, Point, Tuning
 from cuts.cli import options
 from cuts.cli.frontier import as_data as frontier_data
 from cuts.cli.frontier import as_picture
@@ -256,7 +256,7 @@ def _cells(point: Point, folds: int) -> list[str]:
     return [*point.values.values(), *_utility(point.utility), *measured, f"{point.holds} of {folds}"]
 
 
-def _utility(utility: Utility) -> list[str]:
+def _utility(utility: FoldUtility) -> list[str]:
     return [f"{utility.mean:.4f}", f"{utility.std:.4f}"]
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cuts.count.kernel import Counter, encoded
 from cuts.count.marginals import Clique, Marginals
-from cuts.count.sample import EvenSample, every_code, sample_of_codes, sample_of_rows
+from cuts.count.spread_rows import EvenSample, every_code, sample_of_codes, sample_of_rows
 from cuts.data.codec import Codec, Codes
 from cuts.data.table import Table
 

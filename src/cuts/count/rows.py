@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 import pyarrow as pa
 
 from cuts.count.digest import MAX_DISTINCT, ColumnDigest
-from cuts.count.sample import sample_of_rows
+from cuts.count.spread_rows import sample_of_rows
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows

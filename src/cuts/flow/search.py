@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from cuts.assess.tuned import Tuning, find_utility, sum_up
+from cuts.assess.tuned import Tuning, sum_up, summarise_folds
 from cuts.assess.verify import Verdict, verify
 from cuts.config import Config
 from cuts.data.schema import Schema
@@ -68,7 +68,7 @@ def tune(
         sum_up(combination.values, [fold.utilities[i] for fold in trials], [fold.verdicts[i] for fold in trials])
         for i, combination in enumerate(combinations)
     ]
-    free = find_utility([fold.free for fold in trials])
+    free = summarise_folds([fold.free for fold in trials])
     return Tuning(folded.learned.counts.rows, folds, folded.learned.label, free, tuple(points))
 
 
