@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cuts import Category, Integer, Schema, Synthesizer
+from cuts import Category, CutsError, Integer, Schema, Synthesizer
 from cuts.flow import private
+from cuts.flow.request import PrivacyOptions
+from cuts.flow.run import make_request, run
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.transcript import Transcript, load
 
@@ -49,3 +51,26 @@ def test_a_frame_beside_a_transcript_only_says_what_kind_to_sample(tmp_path: Pat
     transcript = first.fit(people()).model_.transcript
     again = Synthesizer(PROGRAM, config={"steps": 20, "components": 10}, transcript=transcript)
     assert again.fit(people(5).to_pandas()).sample(7).shape == (7, 2)
+
+
+def test_it_is_kept_when_drawing_fails_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    privacy = PrivacyOptions(tmp_path / "ledger.jsonl")
+    request = make_request(PROGRAM, people(), schema=SCHEMA, config={"steps": 5, "components": 5}, privacy=privacy)
+
+    def failing(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("cuts.flow.run.sample_chunks", failing)
+    with pytest.raises(MemoryError) as caught:
+        run(request, output=tmp_path / "out.csv")
+    assert "people_transcript.json" in caught.value.__notes__[0]
+    assert load(tmp_path / "people_transcript.json").rows > 0
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_contradiction_is_refused_before_a_release_is_fitted_again(tmp_path: Path) -> None:
+    first = Synthesizer(PROGRAM, SCHEMA, config={"steps": 5, "components": 5}, ledger=tmp_path / "ledger.jsonl")
+    transcript = first.fit(people()).model_.transcript
+    impossible = "SYNTHESIZE: people; ENFORCE: age > 50; ENFORCE: age < 40; END;"
+    with pytest.raises(CutsError, match="contradiction"):
+        Synthesizer(impossible, transcript=transcript).fit()

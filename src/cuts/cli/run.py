@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,10 +17,16 @@ from cuts.cli.shared import interruptible, print_json, say
 from cuts.data.exchange.streams import check_writable
 from cuts.text.diagnostic import counted, usage_error
 
-if TYPE_CHECKING:
-    from cuts.flow.request import FitRequest
-
 app = typer.Typer()
+
+_CHARGED = "nothing was written; what the trusted core had read by then stays charged in the ledger"
+_HELPS = {  # what to know when the work is interrupted, by stage; without a name: in all others
+    "": "no table or model was written; `--preview` fits faster",
+    "drawing rows": "no table was written; ask for fewer rows with `-n`",
+    "finding categories and ranges": _CHARGED,
+    "counting in the trusted core": _CHARGED,
+    "measuring": _CHARGED,
+}
 
 
 @app.command()
@@ -55,7 +61,7 @@ def run(
 
     panel = CLASSIFIERS[:1] if fit.preview else CLASSIFIERS
     helps = {"verifying": f"the table was written; `cuts verify {program} {target}` gives the verdicts"}
-    with show_progress(fit.quiet) as shown, interruptible(shown, _helps(request) | helps) as observer:
+    with show_progress(fit.quiet) as shown, interruptible(shown, _HELPS | helps) as observer:
         result = flow.run(request, output=target, panel=panel, observer=observer)
     if report is not None:
         write_report(report, result)
@@ -93,22 +99,10 @@ def fit(
     request = make_request(program, fit, machine, release, written=(output,))
     from cuts.flow import run as flow
 
-    with show_progress(fit.quiet) as shown, interruptible(shown, _helps(request)) as observer:
+    with show_progress(fit.quiet) as shown, interruptible(shown, _HELPS) as observer:
         model = flow.fit(request, observer=observer).model
     store.save(model, output)
     if format == "json":
         print_json({"output": str(output), **fit_facts(model)})
     else:
         print(f"{summary(model)}; written to {output}")
-
-
-def _helps(request: FitRequest) -> dict[str, str]:
-    """What to know when the work is interrupted, by stage; the one without a name is for all others."""
-    read = "nothing was written; what the trusted core had read by then stays charged in the ledger"
-    return {
-        "": "nothing was written; `--preview` fits faster",
-        "drawing rows": "nothing was written; ask for fewer rows with `-n`",
-        "finding categories and ranges": read,
-        "counting in the trusted core": read,
-        "measuring": read,
-    }

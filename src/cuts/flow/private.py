@@ -7,6 +7,7 @@ further cost.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -19,6 +20,7 @@ from cuts.data.refine import refine
 from cuts.data.table import Table
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
+from cuts.flow.checks import check, require
 from cuts.flow.inputs import IMITATE, find_schema, find_source, read_program
 from cuts.flow.learn import modelled_label
 from cuts.flow.release import Account, measure, saved_on_failure, terms_of
@@ -44,22 +46,35 @@ def fit_private(request: FitRequest, observer: Observer) -> FittedModel:
     source = find_source(request.program, request.data, request.csv)
     schema = find_schema(request.program, request.schema, source, request.label)
     assert schema is not None  # else the program was refused
-    options = request.privacy
-    ledger_file = default_ledger_file() if options.ledger is None else LedgerFile(options.ledger)
-    account = Account(ledger_file, options.data_id or schema.name, options.max_epsilon)
+    account = Account(ledger_file(request), request.privacy.data_id or schema.name, request.privacy.max_epsilon)
     transcript = measure(request, schema, source.private_rows(), account, observer)
     observer.spent(account.spent())
-    with saved_on_failure(transcript, options.keep_at or ledger_file.path.parent, account.data):
-        return fit_release(replace(request, transcript=transcript), observer)
+    already_warned = replace(observer, warned=Observer().warned)
+    with kept_release(request, transcript):
+        return fit_release(replace(request, transcript=transcript), already_warned)
+
+
+def kept_release(request: FitRequest, transcript: Transcript | None) -> AbstractContextManager[None]:
+    """Work after a release: if it fails, a release that this request paid for is saved."""
+    if transcript is None or request.transcript is not None:
+        return nullcontext()
+    return saved_on_failure(transcript, request.privacy.keep_at or ledger_file(request).path.parent)
+
+
+def ledger_file(request: FitRequest) -> LedgerFile:
+    """The ledger in which a request's release is recorded."""
+    path = request.privacy.ledger
+    return default_ledger_file() if path is None else LedgerFile(path)
 
 
 def fit_release(request: FitRequest, observer: Observer) -> FittedModel:
     """The model of an existing release under a program, which need not be the one it was made for. No rows are read."""
     transcript = request.transcript
     assert transcript is not None
-    check_terms(bind(request.filled, transcript.codec.schema), transcript, request.filled)
+    spec = require(check(request.filled, transcript.codec.schema), observer)
+    check_terms(spec, transcript, request.filled)
     free = fit_free(transcript, request.config, seed=request.seed, observer=observer)
-    return shape_free(request.filled, free, rows=request.rows, observer=observer)
+    return _shaped(spec, request.filled, free, rows=request.rows, observer=observer)
 
 
 def fit_free(transcript: Transcript, config: Config, *, seed: int, observer: Observer) -> Model:
@@ -79,6 +94,10 @@ def shape_free(program: Program, free: Model, *, rows: int | None = None, observ
     assert free.transcript is not None
     spec = bind(program, free.codec.schema)
     check_terms(spec, free.transcript, program)
+    return _shaped(spec, program, free, rows=rows, observer=observer)
+
+
+def _shaped(spec: Spec, program: Program, free: Model, *, rows: int | None, observer: Observer) -> FittedModel:
     planned = plan(spec, free.config)
     finer = _refined(free, planned)
     learned = _learned(settle(planned, finer.codec), free, finer.codec)

@@ -92,15 +92,15 @@ def read_transcript(path: Path) -> Transcript:
 
 
 @contextmanager
-def saved_on_failure(transcript: Transcript, keep_at: Path, name: str) -> Iterator[None]:
+def saved_on_failure(transcript: Transcript, keep_at: Path) -> Iterator[None]:
     """Work on a release that was paid for: if it fails, the release is saved, and the error says where.
 
-    `keep_at` is the file to write, or a folder for a file of the data's name.
+    `keep_at` is the file to write, or a folder for a file of the schema's name.
     """
     try:
         yield
     except BaseException as error:
-        file_name = re.sub(r"[^\w.-]", "_", name) + "_transcript.json"
+        file_name = re.sub(r"[^\w.-]", "_", transcript.codec.schema.name) + "_transcript.json"
         path = keep_at / file_name if keep_at.is_dir() else keep_at
         write_text(path, transcript_text(transcript))
         error.add_note(

@@ -27,7 +27,7 @@ from cuts.data.table import Table
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import open_table, read_program
 from cuts.flow.learn import fit_rows
-from cuts.flow.private import fit_private, fit_release
+from cuts.flow.private import fit_private, fit_release, kept_release
 from cuts.flow.release import read_transcript
 from cuts.flow.request import FitRequest, FittedModel, PrivacyOptions
 from cuts.lang.syntax import Program
@@ -99,7 +99,8 @@ def run(
     observer = observer or Observer()
     fitted = fit(request, observer=observer)
     observer.stage("drawing rows")
-    drawn = sample(fitted.model, request.rows, seed=request.seed, output=output, form=fitted.form)
+    with kept_release(request, fitted.model.transcript):
+        drawn = sample(fitted.model, request.rows, seed=request.seed, output=output, form=fitted.form)
     observer.stage("verifying")
     verdicts = verify_spec(
         fitted.plan.spec,
