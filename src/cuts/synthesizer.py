@@ -131,7 +131,7 @@ class Synthesizer:
         """
         self._check_fitted()
         if seed_rows is not None and n is not None:
-            raise ValueError("give either `n` or `seed_rows`: each of the seed rows makes one row")
+            raise ValueError("`n` and `seed_rows` exclude each other: one row is generated per seed row")
         drawn = flow.sample(
             self.model_,
             n,

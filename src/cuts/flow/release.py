@@ -75,8 +75,8 @@ class Account:
         """What all releases of the data cost together, in one line."""
         total = next(line for line in self.ledger_file.spent() if line.data == self.data)
         return (
-            f"{counted(total.releases, 'release')} of `{self.data}`, together epsilon {total.epsilon:.4g} "
-            f"at delta {total.delta:.4g} ({self.ledger_file.path})"
+            f"privacy budget spent on `{self.data}`: epsilon {total.epsilon:.4g} at delta {total.delta:.4g}, "
+            f"over {counted(total.releases, 'release')} (ledger: {self.ledger_file.path})"
         )
 
 
@@ -122,7 +122,7 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     entry = account.ledger_file.open(account.data, ledger, public, max_epsilon=account.max_epsilon)
     ledger = replace(ledger, history=entry.history)
     if is_unknown:
-        observer.stage("finding categories and ranges")
+        observer.stage("discovering categories and ranges")
         rho, delta = domain_share * float(ledger.rho), domain_share * privacy.delta
         schema, ledger = discover_domain(rows, schema, ledger, rho=rho, delta=delta, record=entry.record)
         checked = check(request.filled, schema)
@@ -131,7 +131,7 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     observer.stage("counting in the trusted core")
     terms = ledger.terms
     counts = count_rows(rows, codec, workload.candidates, person=terms.person, max_rows=terms.max_rows_per_person)
-    observer.stage("measuring")
+    observer.stage("measuring noisy counts")
     core = Core(counts, ledger, entry.record)
     options = request.privacy
     learner = NoisyLearner(config, request.seed, settings=options.learning)
@@ -175,7 +175,11 @@ def read_transcript(path: Path) -> Transcript:
         return load(path)
     transcript = store.load(path).transcript
     if transcript is None:
-        raise usage_error("bad-transcript", f"{path} is not a private model", "give a model of a private program")
+        raise usage_error(
+            "bad-transcript",
+            f"{path} is not a private model",
+            "pass a model whose program has `ENSURE: DIFFERENTIAL PRIVACY`",
+        )
     return transcript
 
 
