@@ -1,7 +1,7 @@
 """Customizable synthetic tabular data.
 
-A short program says what a table must be; this package parses it, checks it for contradictions, learns a table, makes
-new rows that satisfy it and verifies tables against it.
+A short program states the constraints of a table; this package parses it, checks it for contradictions, learns a
+table, samples new rows that satisfy the program and verifies tables against it.
 
 >>> import cuts
 >>> program = cuts.parse("SYNTHESIZE: adult; ENFORCE: age > 35; END;")

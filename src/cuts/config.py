@@ -54,7 +54,7 @@ def read_config(path: Path | str) -> Config:
     """The settings in a TOML file; everything that is wrong with it is one `CutsError`."""
     path = Path(path)
     try:
-        settings = tomllib.loads(read_text(path, "config"))
+        settings = tomllib.loads(read_text(path, "configuration"))
     except (ValueError, RecursionError) as error:  # the decoder's own is a kind of ValueError
         raise usage_error("bad-config", f"{path} is not TOML: {str(error)[:200]}") from None
     return config_from(settings)

@@ -215,7 +215,7 @@ def _promise(command: Bound) -> str:
             slack = sorted(set(_tolerances(goal)))
             return "checked as written" if slack == [0.0] else f"checked within {' / '.join(map(short, slack))}"
         case TableAim(_, _, _, budget):
-            return f"encouraged, at most {short(100 * budget)} % of utility"
+            return f"encouraged, costs at most {short(100 * budget)} % of utility"
         case ModelGoal() | ModelAim():
             return "encouraged, measured"
         case Privacy():
@@ -228,7 +228,7 @@ def _how(command: Bound, way: Way) -> str:
     match command:
         case RowRule():
             sampled = "rows are sampled so that they cannot break the rule"
-            fitted = {"diagram + repair": "; model fitted again", "train + diagram": "; penalty in training"}
+            fitted = {"diagram + repair": "; model refitted", "train + diagram": "; penalty in training"}
             return sampled + fitted.get(way, "")
         case TableGoal() | TableAim():
             moved = "model reweighted in closed form" if way == "tilt" else f"fine-tuned, {_weight(command.weight)}"
@@ -252,7 +252,8 @@ def _classifier_words(command: Command, way: Way) -> str:
             surrogate = f"a {command.method or 'ridge'} classifier of `{measure.target}`"
             return f"fine-tuned on {surrogate}, {_weight(command.weight)}"
         case "steer":
-            return f"group rates of `{measure.target}` adjusted until XGBoost treats {listed(measure.protected)} alike"
+            groups = f"the groups of {listed(measure.protected)}"
+            return f"group rates of `{measure.target}` adjusted until XGBoost treats {groups} alike"
         case "hide":
             return f"`{measure.target}` made independent of the other columns"
         case _:

@@ -39,9 +39,9 @@ PARAMETERS = (
 
 
 class Synthesizer:
-    """Learns a table and makes new rows of it that satisfy a program.
+    """Learns a table and samples new rows that satisfy a program.
 
-    `program` is a text, a `Program`, or the path of a `.cuts` file; without one the table is only imitated. `schema` is
+    `program` is a text, a `Program`, or the path of a `.cuts` file; without one there are no constraints. `schema` is
     a `Schema` or the path of a schema file, inferred from the rows otherwise, with `label` as the column whose relation
     to the others matters most. `config` is a `Config` or a mapping of its settings, `values` fill placeholders.
 
@@ -127,11 +127,11 @@ class Synthesizer:
         """New rows as the kind of frame that was fitted: `n`, or as many as there were.
 
         `where` is a condition all rows satisfy. `seed_rows` is a frame whose given cells are kept and whose missing
-        cells and columns are made. `seed` is another one than the synthesizer's.
+        cells and columns are generated. `seed` is another one than the synthesizer's.
         """
         self._check_fitted()
         if seed_rows is not None and n is not None:
-            raise ValueError("give either `n` or `seed_rows`: each of the seed rows makes one row")
+            raise ValueError("`n` and `seed_rows` exclude each other: one row is generated per seed row")
         drawn = flow.sample(
             self.model_,
             n,

@@ -204,7 +204,7 @@ COMMANDS += ["schema infer", "schema show", "schema check", "ledger show", "ledg
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_is_one_sentence_and_one_example(tmp_path: Path, command: str) -> None:
+def test_help_is_short_and_has_one_example(tmp_path: Path, command: str) -> None:
     output, code = run(["cuts", *command.split(), "--help"], tmp_path)
     assert code == 0
     assert output.count("Example: cuts ") == 1

@@ -256,7 +256,7 @@ SECOND = "    ENFORCE: FAIRNESS: EQUALIZED_ODDS(protected=sex, target=hired) <= 
         (FAIR, "--frontier --grid w=1", "error[bad-setting]: `--grid` and `--frontier` exclude each other"),
         (FAIR, "--points 4 --grid w=1", "error[bad-setting]: `--points` needs `--frontier`"),
         (FAIR, "--frontier --points 1", "Invalid value for '--points'"),
-        (FAIR, "--frontier -o f.png", "error[unknown-format]: the picture is written as `.svg`"),
+        (FAIR, "--frontier -o f.png", "error[unknown-format]: the picture must be an `.svg` file"),
         (FAIR, "--frontier -o none/f.svg", "error[unwritable-file]: none/f.svg cannot be written"),
         (
             FAIR.replace("    ENFORCE: FAIR", "-- "),
@@ -271,7 +271,7 @@ SECOND = "    ENFORCE: FAIRNESS: EQUALIZED_ODDS(protected=sex, target=hired) <= 
         (
             FAIR.replace("DEMO", "PARAM 0.1: DEMO"),
             "--frontier",
-            "the FAIRNESS command of line 4 states its weight or method, so it is not steered",
+            "the FAIRNESS command of line 4 sets its own weight or method, so its strength cannot be varied",
         ),
     ],
 )

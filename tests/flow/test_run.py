@@ -97,7 +97,7 @@ def test_the_result_holds_model_table_verdicts_and_facts(tmp_path: Path) -> None
     assert result.table.arrow.equals(sample_table(result.model, 120, seed=4).arrow)
     written, _ = load(tmp_path / "out.csv")
     assert written.arrow.to_pylist() == result.table.arrow.to_pylist()
-    assert stages[-2:] == ["drawing rows", "verifying"]
+    assert stages[-2:] == ["sampling rows", "verifying"]
 
 
 def test_one_call_does_what_the_command_does(tmp_path: Path) -> None:

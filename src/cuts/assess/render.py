@@ -29,7 +29,7 @@ def as_text(verdicts: Sequence[Verdict]) -> str:
     learners = _learners(verdicts)
     examples = [line for verdict in verdicts for line in _examples(verdict)]
     counts = [sum(v.holds is outcome for v in verdicts) for outcome in (True, False, None)]
-    unchecked = f", {counts[2]} cannot be checked from the table alone" if counts[2] else ""
+    unchecked = f", {counts[2]} without a verdict" if counts[2] else ""
     summary = f"{counts[0]} hold, {counts[1]} fail{unchecked}"
     parts = [table, statistics, learners, "\n".join(examples), summary]
     return "\n\n".join(part for part in parts if part)

@@ -77,8 +77,8 @@ def _marginals(marginals: Marginals, target: str | None) -> str:
     above = [column for column in marginals.columns if column.distance > column.floor]
     furthest = sorted(above, key=lambda c: c.floor - c.distance)[:MAX_COLUMNS_NAMED]
     named = ", ".join(f"`{c.column}` {c.distance:.4f} (floor {c.floor:.4f})" for c in furthest)
-    distance = f"total variation distance to the train rows, {BINS} {kind} bins"
-    lines = [f"Marginals: {distance}; floor: resampled train rows", table]
+    about = f"total variation distance to the train rows, {BINS} {kind} bins; floor: the same for resampled train rows"
+    lines = [f"Marginals: {about}", table]
     return "\n".join([*lines, *_parts_measured(marginals.distances), f"furthest above the floor: {named or 'none'}"])
 
 
@@ -140,7 +140,7 @@ def _leakage(leakage: Leakage, train_rows: int) -> str:
             ["distance to the closest row, 5th percentile", _three(near.train_5th), _three(near.test_5th)],
             ["distance to the closest row, median", _three(near.train_median), _three(near.test_median)],
             ["exact copies", _percent(copies.train), _percent(copies.test)],
-            ["copies by bins", _percent(binned.train), _percent(binned.test)],
+            ["copies after binning", _percent(binned.train), _percent(binned.test)],
         ],
         right=[1, 2],
     )
@@ -151,7 +151,7 @@ def _leakage(leakage: Leakage, train_rows: int) -> str:
         f"closer to a train row: {_percent(near.nearer_to_train)}, standard error {_percent(near.standard_error)}; "
         f"50 % is ideal, a copy of the train table would have about {_percent(near.copy_would_give)}",
         f"exact copies of any of the {train_rows:,} train rows: {_percent(copies.all_train)}, "
-        f"by bins {_percent(binned.all_train)}",
+        f"after binning {_percent(binned.all_train)}",
     ]
     return "\n".join(lines)
 

@@ -227,7 +227,9 @@ def _verdict(
 
 
 def _evaluated_on(spec: Spec) -> str:
-    return "" if spec.privacy is None else "evaluated on rows of the private model before the program shaped it"
+    return (
+        "" if spec.privacy is None else "evaluated on rows of the private model before it was adjusted to the program"
+    )
 
 
 def _rows(rule: RowRule, table: Table, written: Table | None) -> Rows:

@@ -22,7 +22,7 @@ from cuts.text.diagnostic import CutsError
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="Customizable synthetic tabular data: a program says what the table must be.",
+    help="Generate synthetic tables that satisfy the constraints of a program.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -60,7 +60,7 @@ def _print_notes(error: BaseException) -> None:
 
 @app.callback(invoke_without_command=True)
 def _version(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
         print(f"cuts {__version__}")

@@ -37,9 +37,7 @@ app = typer.Typer()
 
 @app.command()
 def evaluate(
-    synthetic: Annotated[
-        str, typer.Argument(metavar="SYNTHETIC", help="Synthetic table to evaluate: a file.", show_default=False)
-    ],
+    synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="Synthetic table: a file.", show_default=False)],
     train: Annotated[
         str,
         typer.Option(
@@ -70,7 +68,7 @@ def evaluate(
         typer.Option(
             "--desired",
             metavar="VALUE",
-            help="Favourable outcome of the target, for fairness measures.",
+            help="Favourable outcome, for fairness measures. Default: the target's last category.",
             show_default=False,
         ),
     ] = None,
@@ -79,7 +77,10 @@ def evaluate(
     id_: Annotated[
         list[str] | None,
         typer.Option(
-            "--id", metavar="COLUMN", help="Identifier, unique per row: left out. Repeatable.", show_default=False
+            "--id",
+            metavar="COLUMN",
+            help="Identifier, unique per row; left out as well. Repeatable.",
+            show_default=False,
         ),
     ] = None,
     parts: Annotated[
@@ -104,7 +105,7 @@ def evaluate(
     quiet: QuietOption = False,
     format: FormatOption = "text",
 ) -> None:
-    """Evaluate a synthetic table against real rows: marginals, classifiers, fairness, leakage.
+    """Compare a synthetic table with real rows. Measures marginals, prediction, fairness and leakage.
 
     Example: cuts evaluate synthetic.csv --train adult:train --test adult:test
     """

@@ -22,7 +22,7 @@ from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.text.files import write_text
 
-app = typer.Typer(help="Show the privacy budget that was spent.", no_args_is_help=True)
+app = typer.Typer(help="Show the privacy budget spent, or export a release.", no_args_is_help=True)
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Private model, a .synth file, or a transcript.", show_default=False)
@@ -31,7 +31,7 @@ ModelArgument = Annotated[
 
 @app.command()
 def show(model: ModelArgument, format: options.FormatOption = "text") -> None:
-    """Print every private query behind a model, its cost, and the privacy guarantee.
+    """Print the queries behind a private model and its guarantee. Each query is listed with its noise and cost.
 
     Example: cuts ledger show private.synth
     """
@@ -44,7 +44,7 @@ def show(model: ModelArgument, format: options.FormatOption = "text") -> None:
 
 @app.command("list")
 def list_(ledger: options.LedgerOption = None, format: options.FormatOption = "text") -> None:
-    """Print the privacy budget spent on each data set, over all its releases.
+    """Print the privacy budget spent on each data set. It is the total over all releases.
 
     Example: cuts ledger list
     """
@@ -71,7 +71,7 @@ def transcript(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Transcript to write, .json.", show_default=False)
     ],
 ) -> None:
-    """Write the release behind a private model to a file: noisy tables, no rows.
+    """Write the release behind a private model to a file. It contains noisy tables, no rows.
 
     Example: cuts ledger transcript private.synth -o transcript.json
     """

@@ -76,7 +76,7 @@ SeedOption = Annotated[
         metavar="N",
         min=0,
         max=2**63 - 1,
-        help="Random seed: the same seed gives the same rows. Privacy noise is never seeded.",
+        help="Random seed: the same seed gives the same rows. It does not apply to privacy noise.",
     ),
 ]
 PreviewOption = Annotated[bool, typer.Option("--preview", help=f"Quick, less exact fit: {PREVIEW_STEPS} steps.")]
@@ -95,7 +95,12 @@ EncodingOption = Annotated[
 ]
 DeviceOption = Annotated[
     str | None,
-    typer.Option("--device", help="Device to fit on: auto, cpu, cuda or mps. Default: auto.", show_default=False),
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="Device to fit on: auto, cpu, cuda or mps. Default: auto.",
+        show_default=False,
+    ),
 ]
 ThreadsOption = Annotated[
     int | None,
@@ -112,7 +117,7 @@ TranscriptOption = Annotated[
     typer.Option(
         "--from-transcript",
         metavar="FILE",
-        help="Fit an existing private release (a private .synth model, or a transcript): no rows are read.",
+        help="Fit from an existing private release (a private .synth model, or a transcript); no rows are read.",
         show_default=False,
     ),
 ]
@@ -121,7 +126,7 @@ DataIdOption = Annotated[
     typer.Option(
         "--data-id",
         metavar="NAME",
-        help="Private programs: name of the data set whose releases add up. Default: the schema's name.",
+        help="Private programs: name under which releases of the same data add up. Default: the schema's name.",
         show_default=False,
     ),
 ]
@@ -130,7 +135,7 @@ LedgerOption = Annotated[
     typer.Option(
         "--ledger",
         metavar="FILE",
-        help="Ledger file that records private releases. Default: $CUTS_LEDGER, or one in your home folder.",
+        help="File that records private releases. Default: $CUTS_LEDGER, else ~/.local/state/cuts/ledger.jsonl.",
         show_default=False,
     ),
 ]
@@ -154,7 +159,10 @@ RowsOption = Annotated[
 ProtectedOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--protected", metavar="COLUMN", help="Protected column, such as sex. Repeatable.", show_default=False
+        "--protected",
+        metavar="COLUMN",
+        help="Protected column, whose groups are compared. Repeatable.",
+        show_default=False,
     ),
 ]
 DropOption = Annotated[

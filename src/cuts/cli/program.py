@@ -13,7 +13,6 @@ from cuts.assess.verify import holds
 from cuts.cli import pages
 from cuts.cli.options import (
     ConfigOption,
-    DataOption,
     DelimiterOption,
     EncodingOption,
     FormatOption,
@@ -40,12 +39,20 @@ app = typer.Typer()
 @app.command()
 def check(
     program: ProgramPath,
-    data: DataOption = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="TABLE",
+            help="Real table: also warn about conditions and groups with too few rows.",
+            show_default=False,
+        ),
+    ] = None,
     schema: SchemaOption = None,
     set_: SetOption = None,
     format: FormatOption = "text",
 ) -> None:
-    """Find every mistake and contradiction in a program before any training.
+    """Report every mistake and contradiction in a program. Nothing is trained.
 
     Example: cuts check fair.cuts --set tol=0.01
     """
@@ -68,7 +75,7 @@ def fmt(
         bool, typer.Option("--check", help="Change nothing; exit with 1 if the program is not in canonical form.")
     ] = False,
 ) -> None:
-    """Rewrite a program in its one canonical spelling; `-` reads stdin and writes stdout.
+    """Rewrite a program in canonical form. With - as the program, read stdin and write stdout.
 
     Example: cuts fmt fair.cuts --check
     """
@@ -93,13 +100,21 @@ def fmt(
 @app.command("plan")
 def plan_command(
     program: ProgramPath,
-    data: DataOption = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data",
+            metavar="TABLE",
+            help="Real table to infer the schema from, if neither the program nor --schema gives one.",
+            show_default=False,
+        ),
+    ] = None,
     schema: SchemaOption = None,
     set_: SetOption = None,
     config: ConfigOption = None,
     format: FormatOption = "text",
 ) -> None:
-    """Show what is promised for each command and the way it will be met.
+    """Show what each command promises and how it will be met.
 
     Example: cuts plan fair.cuts
     """
@@ -116,10 +131,10 @@ def plan_command(
 @app.command()
 def explain(
     code: Annotated[
-        str | None, typer.Argument(metavar="[CODE]", help="Code of a diagnostic, such as unknown-column.")
+        str | None, typer.Argument(metavar="CODE", help="Code of an error or warning, such as unknown-column.")
     ] = None,
 ) -> None:
-    """Explain the code of a diagnostic; without one, list all codes.
+    """Explain an error or warning code, or list all codes.
 
     Example: cuts explain unknown-column
     """
@@ -146,7 +161,7 @@ def verify(
     encoding: EncodingOption = None,
     format: FormatOption = "text",
 ) -> None:
-    """Give a verdict for every command of a program on a table.
+    """Give a verdict per command of a program on an existing table.
 
     Example: cuts verify fair.cuts synthetic.csv
     """

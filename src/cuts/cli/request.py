@@ -59,8 +59,10 @@ def make_request(
 def check_no_rows(*given: object) -> None:
     """Refuse options about rows beside a transcript."""
     if any(option is not None for option in given):
-        help = "leave out `--data`, `--schema` and `--label`: the transcript holds all that may be known"
-        raise usage_error("bad-setting", "with `--from-transcript` no rows are read", help)
+        help = "leave them out: the transcript contains the schema"
+        raise usage_error(
+            "bad-setting", "`--from-transcript` excludes `--data`, `--schema` and `--label`: no rows are read", help
+        )
 
 
 def read_transcript(path: Path) -> Transcript:
@@ -96,5 +98,5 @@ def _check_release(release: ReleaseOptions, transcript: Path | None, *, is_priva
     given = {"--ledger": release.ledger, "--data-id": release.data_id, "--max-epsilon": release.max_epsilon}
     useless = [name for name, value in given.items() if value is not None]
     if useless and (transcript is not None or not is_private):
-        why = "fitting from a transcript releases nothing" if is_private else "the program promises no privacy"
+        why = "fitting from a transcript releases nothing" if is_private else "the program has no privacy command"
         raise usage_error("bad-setting", f"`{useless[0]}` has no effect here: {why}", f"leave `{useless[0]}` out")

@@ -22,10 +22,10 @@ app = typer.Typer()
 _CHARGED = "nothing was written; what the trusted core had read by then stays charged in the ledger"
 _HELPS = {  # what to know when the work is interrupted, by stage; without a name: in all others
     "": "no table or model was written; `--preview` fits faster",
-    "drawing rows": "no table was written; ask for fewer rows with `-n`",
-    "finding categories and ranges": _CHARGED,
+    "sampling rows": "no table was written; ask for fewer rows with `-n`",
+    "discovering categories and ranges": _CHARGED,
     "counting in the trusted core": _CHARGED,
-    "measuring": _CHARGED,
+    "measuring noisy counts": _CHARGED,
 }
 
 
@@ -40,16 +40,22 @@ def run(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Table to write. Default: PROGRAM_synthetic.csv in this folder.", show_default=False
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Table to write; its ending decides the format. Default: PROGRAM_synthetic.csv in this folder.",
+            show_default=False,
         ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option("--report", help="Write verdicts and facts to this file, .json or .txt.", show_default=False),
+        typer.Option(
+            "--report", metavar="FILE", help="Also write the report to this .json or .txt file.", show_default=False
+        ),
     ] = None,
     format: options.FormatOption = "text",
 ) -> None:
-    """Fit the table, write a synthetic one and give a verdict for every command.
+    """Fit a model, write a synthetic table and verify it.
 
     Example: cuts run fair.cuts -n 10000 -o synthetic.csv
     """
@@ -84,10 +90,12 @@ def fit(
     fit: FitOptions,
     machine: MachineOptions,
     release: ReleaseOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model to write, .synth.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Model to write, .synth.", show_default=False)
+    ],
     format: options.FormatOption = "text",
 ) -> None:
-    """Fit the table and write the model, to sample from it later without the table.
+    """Fit a model and write it to a file. Sample from it later, without the real table.
 
     Example: cuts fit fair.cuts -o fair.synth
     """

@@ -1,4 +1,4 @@
-"""The command that draws rows from a model: sample."""
+"""The command that samples rows from a model: sample."""
 
 from __future__ import annotations
 
@@ -18,23 +18,34 @@ app = typer.Typer()
 
 @app.command()
 def sample(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .synth file.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write.", show_default=False)],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, a .synth file.", show_default=False)],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Table to write; its ending decides the format.", show_default=False
+        ),
+    ],
     rows: options.RowsOption = None,
     where: Annotated[
-        str | None, typer.Option("--where", help="Condition that all rows satisfy.", show_default=False)
+        str | None,
+        typer.Option("--where", metavar="CONDITION", help="Condition that all rows satisfy.", show_default=False),
     ] = None,
     seed_rows: Annotated[
         str | None,
         typer.Option(
-            "--seed-rows", help="Table whose cells are kept and whose missing cells are drawn.", show_default=False
+            "--seed-rows",
+            metavar="TABLE",
+            help="Table to complete: its cells are kept, missing cells and columns are generated. Excludes -n.",
+            show_default=False,
         ),
     ] = None,
     seed: options.SeedOption = 0,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Threads that draw; the rows are the same.")] = 1,
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", min=1, help="Threads; the rows do not depend on it.")
+    ] = 1,
     format: options.FormatOption = "text",
 ) -> None:
-    """Draw rows from a model; the row rules of its program hold in all of them.
+    """Sample rows from a model. All of them satisfy the row rules of its program.
 
     Example: cuts sample fair.synth -n 1000 -o old.csv --where "age > 60 AND sex == Female"
     """
@@ -45,7 +56,7 @@ def sample(
     check_places(output)
     check_apart([output], [model, seed_rows])
     if seed_rows is not None and rows is not None:
-        raise usage_error("bad-count", "give either `-n` or `--seed-rows`", "each seed row makes one row")
+        raise usage_error("bad-count", "`-n` and `--seed-rows` exclude each other", "one row is generated per seed row")
     loaded = store.load(model)
     with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
         drawn = flow.sample(loaded, rows, where=where, seed_rows=seed_rows, seed=seed, workers=workers, output=output)

@@ -19,7 +19,6 @@ from cuts.cli.options import (
     ProtectedOption,
     QuoteOption,
     SchemaFormat,
-    SchemaOption,
     Split,
     TableArgument,
 )
@@ -98,7 +97,7 @@ def schema_infer(
     encoding: EncodingOption = None,
     format: Annotated[SchemaFormat, typer.Option("--format", help="Format of the schema.")] = "toml",
 ) -> None:
-    """Infer the schema of a table, to be reviewed and kept.
+    """Infer the schema of a table. Review it, and keep it beside the table.
 
     Example: cuts schema infer people.csv --label salary -o people.toml
     """
@@ -119,7 +118,15 @@ def schema_infer(
 @schema_app.command("show")
 def schema_show(
     table: TableArgument,
-    schema: SchemaOption = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            metavar="FILE",
+            help="Schema, .toml or .json; --drop and --id have no effect then. Default: inferred from the rows.",
+            show_default=False,
+        ),
+    ] = None,
     drop: DropOption = None,
     id_: IdOption = None,
     delimiter: DelimiterOption = None,
@@ -151,7 +158,7 @@ def schema_check(
     encoding: EncodingOption = None,
     format: FormatOption = "text",
 ) -> None:
-    """Check that a table follows a schema.
+    """Check a table against a schema.
 
     Example: cuts schema check people.toml people.csv
     """

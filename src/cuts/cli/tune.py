@@ -57,7 +57,10 @@ def tune(
     ] = None,
     frontier: Annotated[
         bool,
-        typer.Option("--frontier", help="Instead of a grid: accuracy against the gap of the one FAIRNESS command."),
+        typer.Option(
+            "--frontier",
+            help="Instead of --grid: show what the program's FAIRNESS command costs in accuracy.",
+        ),
     ] = False,
     points: Annotated[
         int | None,
@@ -66,13 +69,15 @@ def tune(
             metavar="N",
             min=2,
             max=100,
-            help=f"Points of the frontier. Default: {POINTS}.",
+            help=f"Points of the frontier from strength 0 to 1. Default: {POINTS}.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Picture of the frontier, .svg.", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Picture of the frontier to write, .svg.", show_default=False
+        ),
     ] = None,
     folds: Annotated[
         int, typer.Option("--folds", metavar="K", min=2, max=1000, help="Folds of the cross-validation.")
@@ -80,13 +85,17 @@ def tune(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", metavar="N", min=1, help="Folds run in parallel. Default: one per core.", show_default=False
+            "--workers",
+            metavar="N",
+            min=1,
+            help="Number of folds run in parallel. Default: one per core.",
+            show_default=False,
         ),
     ] = None,
     fit: FitOptions,
     format: options.FormatOption = "text",
 ) -> None:
-    """Choose values for the placeholders of a program, such as its weights, by cross-validation.
+    """Choose values for placeholders by cross-validation. With --frontier, show what fairness costs in accuracy.
 
     Example: cuts tune fair.cuts --grid w=0.0001,0.001,0.01
     """
@@ -199,7 +208,7 @@ def _check_request(grid: Sequence[str] | None, frontier: bool, points: int | Non
     check_libraries()
     if output is not None:
         if output.suffix.lower() != ".svg":
-            raise usage_error("unknown-format", "the picture is written as `.svg`", f"e.g. `-o {output.stem}.svg`")
+            raise usage_error("unknown-format", "the picture must be an `.svg` file", f"e.g. `-o {output.stem}.svg`")
         check_drawable()
         check_places(output)
 

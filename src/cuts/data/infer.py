@@ -16,7 +16,8 @@ from cuts.data.identifiers import recognise
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.table import Floats, Table
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
+from cuts.text.diagnostic import CutsError, Diagnostic
+from cuts.text.names import unknown_column
 
 MAX_DECIMALS = 6  # with more, a real column is of any precision
 MIN_UNIQUE_ROWS = 20  # with fewer rows, values may be unique by chance
@@ -42,11 +43,7 @@ def infer_schema(
     """
     table = from_frame(table)
     special = (*protected, *drop, *ids, *(() if label is None else (label,)))
-    problems = [
-        Diagnostic("unknown-column", f"there is no column `{column}`", help=did_you_mean(column, table.names))
-        for column in special
-        if column not in table.names
-    ]
+    problems = [unknown_column(column, name, table.names) for column in special if column not in table.names]
     columns: list[Column] = []
     for column in (c for c in table.names if c not in drop):
         inferred = _column(table, column, declared_id=column in ids)

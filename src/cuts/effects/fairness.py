@@ -98,7 +98,7 @@ class _Loop:
         trials = iter(range(1, 100))
 
         def evaluate(setting: Floats) -> Evaluation:
-            say(f"steering classifiers, trial {next(trials)}")
+            say(f"adjusting group rates, trial {next(trials)}")
             return self._evaluated(self._model(setting), setting)
 
         outcome = steer(self._problem(first), first, self._jacobian, evaluate, self.settings.steering)

@@ -48,7 +48,7 @@ def meet(shaping: Shaping) -> Shaping:
     base = shaping.model
     if not statistics_in(shaping.plan.spec):
         return replace(shaping, base=base)
-    shaping.observer.stage("moving the statistics")
+    shaping.observer.stage("adjusting the model to the statistics")
     return replace(shaping, base=base, model=with_shares(replace(shaping, base=base), ()))
 
 

@@ -61,7 +61,7 @@ def train(shaping: Shaping) -> Shaping:
     commands = tuple(c for c in shaping.plan.commands("train") if isinstance(c, ModelGoal | ModelAim))
     if not commands:
         return shaping
-    shaping.observer.stage("training for classifiers")
+    shaping.observer.stage("training the model for the classifier commands")
     model, learned = shaping.model, shaping.learned
     sizes = {bins.column.name: bins.size for bins in model.codec.columns}
     terms = []

@@ -24,6 +24,7 @@ from cuts.effects.statistics import with_shares
 from cuts.flow.checks import check_not_private
 from cuts.flow.folds import FoldedRows, on_every_fold, split_into_folds
 from cuts.flow.learn import OpenedRows, fit_free
+from cuts.lang import examples, printer
 from cuts.lang.binder import bind
 from cuts.lang.placeholders import fill
 from cuts.lang.printer import render
@@ -134,13 +135,16 @@ def find_command(planned: Plan) -> ModelGoal | ModelAim:
     ]
     lines = [str(command.origin.line) for command in fair]
     if not fair:
-        example = "e.g. `MINIMIZE: FAIRNESS: DEMOGRAPHIC_PARITY(protected=sex, target=salary);`"
-        raise usage_error("bad-setting", "`--frontier` needs a FAIRNESS command, and the program has none", example)
+        example = printer.code(f"MINIMIZE: {examples.measure('DEMOGRAPHIC_PARITY', planned.spec.schema)};")
+        title = "`--frontier` needs a FAIRNESS command, and the program has none"
+        raise usage_error("bad-setting", title, f"e.g. {example}")
     if len(fair) > 1:
         title = f"`--frontier` traces one FAIRNESS command, and the program has {len(fair)}: lines {_and(lines)}"
         raise usage_error("bad-setting", title, "leave out all but one of them")
     if planned.way(fair[0]) == "train":
-        title = f"the FAIRNESS command of line {lines[0]} states its weight or method, so it is not steered"
+        title = (
+            f"the FAIRNESS command of line {lines[0]} sets its own weight or method, so its strength cannot be varied"
+        )
         raise usage_error("bad-setting", title, "leave out `PARAM` and `method`")
     if planned.way(fair[0]) != "steer":
         title = f"the FAIRNESS command of line {lines[0]} asks for a larger gap, so it is only measured"

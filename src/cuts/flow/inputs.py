@@ -17,7 +17,7 @@ from cuts.lang.binder import refused_schema
 from cuts.lang.parser import parse, parse_source
 from cuts.lang.syntax import Program
 from cuts.sources.registry import Source, open_source
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean
+from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed
 from cuts.text.files import read_text
 from cuts.text.names import unknown_column
 from cuts.text.source import Source as Text
@@ -119,7 +119,7 @@ def unknown_data(program: Program) -> Diagnostic:
         program.data_span,
         "not found",
         did_you_mean(program.data, names)
-        or f"give a table with `--data` or a schema with `--schema`; embedded are {', '.join(names)}",
+        or f"give a table with `--data` or a schema with `--schema`; the embedded tables are {listed(names)}",
     )
 
 

@@ -58,8 +58,8 @@ class Account:
         """What all releases of the data cost together, in one line."""
         total = next(line for line in self.ledger_file.spent() if line.data == self.data)
         return (
-            f"{counted(total.releases, 'release')} of `{self.data}`, together epsilon {total.epsilon:.4g} "
-            f"at delta {total.delta:.4g} ({self.ledger_file.path})"
+            f"privacy budget spent on `{self.data}`: epsilon {total.epsilon:.4g} at delta {total.delta:.4g}, "
+            f"over {counted(total.releases, 'release')} (ledger: {self.ledger_file.path})"
         )
 
 
@@ -75,7 +75,7 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     observer.stage("counting in the trusted core")
     terms = opened.ledger.terms
     counts = count_rows(rows, codec, workload.candidates, person=terms.person, max_rows=terms.max_rows_per_person)
-    observer.stage("measuring")
+    observer.stage("measuring noisy counts")
     core = Core(counts, opened.ledger, opened.entry.record)
     learner = NoisyLearner(config, request.seed, settings=options.learning)
     return release(core, codec, workload, learner, seen=observer.measured, settings=options.rounds)
@@ -87,7 +87,11 @@ def read_transcript(path: Path) -> Transcript:
         return load(path)
     transcript = store.load(path).transcript
     if transcript is None:
-        raise usage_error("bad-transcript", f"{path} is not a private model", "give a model of a private program")
+        raise usage_error(
+            "bad-transcript",
+            f"{path} is not a private model",
+            "pass a model whose program has `ENSURE: DIFFERENTIAL PRIVACY`",
+        )
     return transcript
 
 
@@ -146,7 +150,7 @@ def _with_domain(request: FitRequest, rows: PrivateRows, opened: _Opened, observ
     """The bound program, and the release once categories and ranges are known; finding them costs their share."""
     if not opened.domain_share:
         return require(opened.checked, observer), opened
-    observer.stage("finding categories and ranges")
+    observer.stage("discovering categories and ranges")
     ledger, share = opened.ledger, opened.domain_share
     rho, delta = share * float(ledger.rho), share * ledger.terms.delta
     schema, ledger = discover_domain(rows, opened.schema, ledger, rho=rho, delta=delta, record=opened.entry.record)

@@ -98,7 +98,7 @@ def run(
     """Fit a model, draw a table from it and verify that; with `output` the table is written to a file as well."""
     observer = observer or Observer()
     fitted = fit(request, observer=observer)
-    observer.stage("drawing rows")
+    observer.stage("sampling rows")
     with kept_release(request, fitted.model.transcript):
         drawn = sample(fitted.model, request.rows, seed=request.seed, output=output, form=fitted.form)
     observer.stage("verifying")

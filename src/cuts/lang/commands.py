@@ -266,7 +266,7 @@ def needs_number(command: Command) -> Diagnostic:
         f"{command.action} needs a number of the whole table",
         command.body.span,
         "one value per row",
-        f"for its mean, write `{command.action}: E[{body}]`",
+        f"for its mean, write {printer.code(f'{command.action}: E[{body}]')}",
     )
 
 

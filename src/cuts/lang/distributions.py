@@ -26,7 +26,7 @@ def distribution(
         return None
     if len(stat.args) != 1 or stat.levels:
         example = examples.distribution(scope.schema)
-        scope.add(wrong_arguments(f"`{DISTRIBUTION}[...]` takes 1 column", stat.span, f"e.g. `{example}`"))
+        scope.add(wrong_arguments(f"`{DISTRIBUTION}[...]` takes 1 column", stat.span, f"e.g. {printer.code(example)}"))
         return None
     value = column_value(stat.args[0], scope)
     if value is None or (stat.given is not None and given is None):
@@ -34,7 +34,8 @@ def distribution(
     column = scope.schema[value.column]
     if not isinstance(column, Category):
         text = printer.name(column.name)
-        help = f"compare its mean, e.g. `E[{text}] == ...`, or a share, e.g. `P[{text} >= ...] == 0.5`"
+        mean, share = printer.code(f"E[{text}] == ..."), printer.code(f"P[{text} >= ...] == 0.5")
+        help = f"compare its mean, e.g. {mean}, or a share, e.g. {share}"
         title = f"`{column.name}` holds numbers, not categories"
         scope.add(type_mismatch(title, stat.args[0].span, "a numeric column", help))
         return None
@@ -86,4 +87,4 @@ def distribution_alone(stat: syntax.Stat, schema: Schema) -> Diagnostic:
     """A distribution that is not compared with shares."""
     column = stat.args[0].text if stat.args and isinstance(stat.args[0], syntax.Name) else None
     title = f"`{DISTRIBUTION}[...]` can only be compared with shares, by `==`"
-    return type_mismatch(title, stat.span, "", f"e.g. `{examples.distribution(schema, column)}`")
+    return type_mismatch(title, stat.span, "", f"e.g. {printer.code(examples.distribution(schema, column))}")

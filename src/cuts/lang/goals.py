@@ -106,13 +106,13 @@ def needs_comparison(expr: syntax.Expr, schema: Schema) -> Diagnostic:
     if isinstance(expr, syntax.Member | syntax.IsNull):
         example = examples.comparison(expr.item, schema)
         title = "a statistic can only be compared with `==`, `<=`, `>=` or `BETWEEN`"
-        return type_mismatch(title, expr.span, "another comparison", f"e.g. `{example}`")
+        return type_mismatch(title, expr.span, "another comparison", f"e.g. {printer.code(example)}")
     return Diagnostic(
         "action-mismatch",
         "ENFORCE needs a comparison",
         expr.span,
         "a number alone is neither true nor false",
-        f"compare it, e.g. `{examples.comparison(expr, schema)}`, or use MINIMIZE or MAXIMIZE",
+        f"compare it, e.g. {printer.code(examples.comparison(expr, schema))}, or use MINIMIZE or MAXIMIZE",
     )
 
 
@@ -133,7 +133,7 @@ def _row_part(expr: syntax.Expr) -> Diagnostic:
         "this part is about single rows, the rest is about the whole table",
         expr.span,
         "a condition on rows",
-        f"make it a command of its own, or ask for a share: `P[{printer.expression(expr)}] >= 0.5`",
+        "make it a command of its own, or ask for a share: " + printer.code(f"P[{printer.expression(expr)}] >= 0.5"),
     )
 
 
@@ -141,7 +141,7 @@ def _strict(left: syntax.Expr, op: str, right: syntax.Expr, span: Span) -> Diagn
     if op == "!=":
         title = "`!=` holds for almost every table: statistics are real numbers"
         label = "excludes a single number"
-        help = f"state a bound, e.g. `{printer.expression(left)} >= {printer.expression(right)}`"
+        help = "state a bound, e.g. " + printer.code(f"{printer.expression(left)} >= {printer.expression(right)}")
     else:
         title = f"`{op}` and `{op}=` mean the same for statistics, which are real numbers"
         label, help = f"the same as `{op}=`", f"write `{op}=`"

@@ -42,7 +42,8 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
         before += 1
     if call.args:
         title = f"the arguments of `{call.name}` must be named"
-        scope.add(wrong_arguments(title, call.args[0].span, f"e.g. `{examples.measure(call.name, scope.schema)}`"))
+        example = printer.code(examples.measure(call.name, scope.schema))
+        scope.add(wrong_arguments(title, call.args[0].span, f"e.g. {example}"))
     options = by_key(call.options, (*entry.required, *entry.optional), call.name, scope)
     for key in entry.required:
         if key not in options and not call.args:
@@ -57,7 +58,8 @@ def measure(call: syntax.Call, scope: Scope) -> MeasureOf | None:
                     f"`{column}` holds numbers, `{option}` must be a category column",
                     options[option].span,
                     "a numeric column",
-                    f"e.g. `{examples.measure(call.name, scope.schema)}`, or declare `{column}` as a category",
+                    f"e.g. {printer.code(examples.measure(call.name, scope.schema))}, "
+                    f"or declare `{column}` as a category",
                 )
             )
     if target is not None and target in protected:
@@ -144,7 +146,9 @@ def _mixed_measure(expr: syntax.Expr) -> Diagnostic:
         "a measure of classifiers must stand alone or be compared with one number",
         expr.span,
         "more than a measure and a number",
-        f"write one command per measure, e.g. `{calls[0]} <= 0.02`" if calls else "write one command per measure",
+        f"write one command per measure, e.g. {printer.code(f'{calls[0]} <= 0.02')}"
+        if calls
+        else "write one command per measure",
     )
 
 

@@ -78,7 +78,8 @@ def unknown_option(option: syntax.Option, known: Sequence[str], owner: str) -> D
 
 def missing_argument(owner: str, key: str, span: Span, example: str) -> Diagnostic:
     """An argument that must be given."""
-    return Diagnostic("missing-argument", f"`{owner}` needs `{key}`", span, f"no `{key}` here", f"e.g. `{example}`")
+    help = f"e.g. {printer.code(example)}"
+    return Diagnostic("missing-argument", f"`{owner}` needs `{key}`", span, f"no `{key}` here", help)
 
 
 def wrong_arguments(title: str, span: Span, help: str | None = None) -> Diagnostic:

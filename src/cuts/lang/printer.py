@@ -90,6 +90,15 @@ def value(text: str) -> str:
     return written if written == text else _value(syntax.Text(text))
 
 
+def code(text: str) -> str:
+    """A piece of a program as messages show it: in backticks, unless it contains some itself.
+
+    >>> code("age > 35"), code("`monthly-fee` > 0")
+    ('`age > 35`', '`monthly-fee` > 0')
+    """
+    return text if "`" in text else f"`{text}`"
+
+
 def command(node: Command) -> str:
     """The command on one line, without its `;`."""
     return " ".join(part.strip() for part in _statement(node, wide=True))

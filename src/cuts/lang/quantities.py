@@ -115,10 +115,12 @@ def _levels(expr: syntax.Stat, count: int, scope: Scope) -> tuple[float, ...] | 
         return numbers
     inside = ", ".join(map(printer.expression, expr.args))
     if count:
-        title, example = f"`{expr.name}` needs a level between 0 and 1", f"e.g. `{expr.name}(0.9)[{inside}]`"
+        title, example = f"`{expr.name}` needs a level between 0 and 1", f"{expr.name}(0.9)[{inside}]"
+        help = f"e.g. {printer.code(example)}"
     else:
-        title, example = f"`{expr.name}` takes no number in parentheses", f"write `{expr.name}[{inside}]`"
-    scope.add(wrong_arguments(title, expr.span, example))
+        title = f"`{expr.name}` takes no number in parentheses"
+        help = f"write {printer.code(f'{expr.name}[{inside}]')}"
+    scope.add(wrong_arguments(title, expr.span, help))
     return None
 
 
@@ -126,7 +128,7 @@ def column_value(expr: syntax.Expr, scope: Scope) -> ColumnValue | None:
     """The column an expression names; nothing after reporting why it names none."""
     if not isinstance(expr, syntax.Name):
         names = [printer.name(column.name) for column in scope.schema.modelled[:1]]
-        help = f"name a column, e.g. `{names[0]}`" if names else None
+        help = f"name a column, e.g. {printer.code(names[0])}" if names else None
         scope.add(type_mismatch("expected a column", expr.span, "not the name of a column", help))
         return None
     column = scope.column(expr)
@@ -168,7 +170,7 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
         case syntax.Text():
             scope.add(sums.not_a_number(expr, scope.schema))
         case _:
-            share = f"for the share of the rows where it holds, write `P[{printer.expression(expr)}]`"
+            share = f"for the share of the rows where it holds, write {printer.code(f'P[{printer.expression(expr)}]')}"
             scope.add(type_mismatch("expected a number", expr.span, "this is a condition", share))
     return None
 
@@ -179,7 +181,9 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
 def _misplaced_distribution(stat: syntax.Stat, schema: Schema) -> Diagnostic:
     column = stat.args[0].text if stat.args and isinstance(stat.args[0], syntax.Name) else None
     title = f"`{DISTRIBUTION}[...]` is not a number"
-    return type_mismatch(title, stat.span, "a distribution", f"e.g. `{examples.distribution(schema, column)}`")
+    return type_mismatch(
+        title, stat.span, "a distribution", f"e.g. {printer.code(examples.distribution(schema, column))}"
+    )
 
 
 def _bare_column(name: syntax.Name, scope: Scope) -> Diagnostic:
@@ -188,9 +192,10 @@ def _bare_column(name: syntax.Name, scope: Scope) -> Diagnostic:
         return unknown_column(name, scope.schema)
     column = scope.schema[candidates[0]]
     if isinstance(column, Category):
-        help = f"for a share, write `P[{printer.name(column.name)} == {printer.value(column.categories[0])}]`"
+        example = f"P[{printer.name(column.name)} == {printer.value(column.categories[0])}]"
+        help = f"for a share, write {printer.code(example)}"
     else:
-        help = f"for its mean, write `E[{printer.name(column.name)}]`"
+        help = f"for its mean, write {printer.code(f'E[{printer.name(column.name)}]')}"
     return Diagnostic(
         "level-mismatch",
         f"`{name.text}` has one value per row, the rest is about the whole table",
@@ -201,13 +206,12 @@ def _bare_column(name: syntax.Name, scope: Scope) -> Diagnostic:
 
 
 def _nominal(column: Category, name: syntax.Name) -> Diagnostic:
-    written = printer.name(column.name)
+    share = f"P[{printer.name(column.name)} == {printer.value(column.categories[0])}]"
     return Diagnostic(
         "nominal-arithmetic",
         f"`{column.name}` has no order: its values count as 0 to {len(column.categories) - 1} here",
         name.span,
         "their positions in the schema",
-        f"use a share, e.g. `P[{written} == {printer.value(column.categories[0])}]`, "
-        "or declare the column `ordered = true` in the schema",
+        f"use a share, e.g. {printer.code(share)}, or declare the column `ordered = true` in the schema",
         severity="warning",
     )

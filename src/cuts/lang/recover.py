@@ -25,7 +25,7 @@ def _quoted(*terminals: str) -> dict[str, str]:
 _WORDS = {
     "NAME": "a name",
     "NUMBER": "a number",
-    "STRING": "a quoted text",
+    "STRING": "quoted text",
     **_quoted("ACTION", "_LET"),
     "SOURCE": "the name of a data set",
     "COMPARE": "a comparison",

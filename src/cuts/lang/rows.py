@@ -132,13 +132,13 @@ def _as_category_column(expr: syntax.Expr, scope: Scope) -> Category | None:
 def _with_category(column: Category, op: CompareOp, value: syntax.Value, scope: Scope) -> Pred | None:
     if op in ("<", "<=", ">", ">=") and not column.ordered:
         values = [printer.value(category) for category in column.categories[:2]]
+        example = f"{printer.name(column.name)} IN {{{', '.join(values)}}}"
         scope.add(
             type_mismatch(
                 f"the values of `{column.name}` have no order",
                 value.span,
                 f"`{op}` needs an ordered column",
-                f"list the values, e.g. `{printer.name(column.name)} IN {{{', '.join(values)}}}`, "
-                "or declare the column `ordered = true` in the schema",
+                f"list the values, e.g. {printer.code(example)}, or declare the column `ordered = true` in the schema",
             )
         )
         return None
@@ -259,7 +259,8 @@ def _range_around(comparison: LinearCompare, op: CompareOp, scope: Scope) -> str
         return f"give a range with `{word}`"
     margin = (column.high - column.low) / 200
     ends = [printer.short(comparison.bound - margin, 4), printer.short(comparison.bound + margin, 4)]
-    return f"give a range, e.g. `{printer.name(column.name)} {word} {ends[0]} AND {ends[1]}`"
+    example = f"{printer.name(column.name)} {word} {ends[0]} AND {ends[1]}"
+    return f"give a range, e.g. {printer.code(example)}"
 
 
 # --- sets and missing values
@@ -287,7 +288,7 @@ def _number_in_set(expr: syntax.Member, scope: Scope) -> Pred | None:
 def _is_null(item: syntax.Expr, negated: bool, scope: Scope) -> Pred | None:
     if not isinstance(item, syntax.Name):
         names = [node for node in nodes(item) if isinstance(node, syntax.Name) and scope.columns(node)]
-        help = f"write `{printer.expression(names[0])} IS NULL`" if names else None
+        help = f"write {printer.code(f'{printer.expression(names[0])} IS NULL')}" if names else None
         scope.add(type_mismatch("only a column can be missing", item.span, "not a column", help))
         return None
     column = scope.column(item)
@@ -308,7 +309,9 @@ def _not_a_condition(expr: syntax.Expr, scope: Scope) -> Diagnostic:
         case syntax.Name():
             columns = scope.columns(expr)
             example = examples.condition(scope.schema, columns[0] if columns else expr.text)
-            return type_mismatch("expected a condition", expr.span, "a name alone", f"compare it, e.g. `{example}`")
+            help = f"compare it, e.g. {printer.code(example)}"
+            return type_mismatch("expected a condition", expr.span, "a name alone", help)
         case _:
-            help = f"compare it with a number, or write a condition such as `{examples.condition(scope.schema)}`"
+            example = printer.code(examples.condition(scope.schema))
+            help = f"compare it with a number, or write a condition such as {example}"
             return type_mismatch("expected a condition", expr.span, "not a condition", help)

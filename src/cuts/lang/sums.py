@@ -93,22 +93,25 @@ def normalised(terms: list[tuple[str, Fraction]], op: CompareOp, bound: Fraction
 def not_a_number(expr: syntax.Text, schema: Schema) -> Diagnostic:
     """A quoted text where a number was expected: perhaps a column's name."""
     near = nearest(expr.value, schema.names)
-    help = None if near is None else f"a column is written without quotes: {printer.name(near)}"
-    return type_mismatch("expected a number or a column", expr.span, "a quoted text", help)
+    help = "quoted text can only be compared with categories, dates and times"
+    if near is not None:
+        help = f"a column is written without quotes: {printer.name(near)}"
+    return type_mismatch("expected a number or a column", expr.span, "quoted text", help)
 
 
 def misplaced_shares(expr: syntax.Shares, schema: Schema) -> Diagnostic:
     """Shares that are compared with something else than a distribution."""
-    help = f"e.g. `{examples.distribution(schema)}`"
+    help = f"e.g. {printer.code(examples.distribution(schema))}"
     return type_mismatch(f"shares can only be compared with `{DISTRIBUTION}[...]`", expr.span, "shares", help)
 
 
 def _nonlinear(expr: syntax.Arith) -> Diagnostic:
     left, right = printer.expression(expr.left), printer.expression(expr.right)
     if expr.op == "/":
-        help = f"to bound the quotient, write e.g. `{left} >= 2 * {right}` instead of `{left} / {right} >= 2`"
+        bounded, quotient = printer.code(f"{left} >= 2 * {right}"), printer.code(f"{left} / {right} >= 2")
+        help = f"to bound the quotient, write e.g. {bounded} instead of {quotient}"
     else:
-        help = f"multiply columns inside a statistic only, e.g. `E[{left} * {right}]`"
+        help = f"multiply columns inside a statistic only, e.g. {printer.code(f'E[{left} * {right}]')}"
     return Diagnostic(
         "nonlinear-rule",
         f"a row rule cannot {'divide' if expr.op == '/' else 'multiply'} columns by each other",
@@ -158,16 +161,17 @@ def _function_in_rule(expr: syntax.Call) -> Diagnostic:
     if expr.name in ("min", "max") and len(args) > 1:
         op = "<=" if expr.name == "max" else ">="
         parts = " AND ".join(f"{arg} {op} c" for arg in args)
-        help = f"for `{printer.expression(expr)} {op} c`, write `{parts}`"
+        help = f"for {printer.code(f'{printer.expression(expr)} {op} c')}, write {printer.code(parts)}"
     else:
-        help = f"use it inside a statistic only, e.g. `E[{printer.expression(expr)}]`"
+        help = f"use it inside a statistic only, e.g. {printer.code(f'E[{printer.expression(expr)}]')}"
     return Diagnostic("nonlinear-rule", f"`{expr.name}` cannot be used in a row rule", expr.span, "not linear", help)
 
 
 def _category_in_sum(column: Category, name: syntax.Name) -> Diagnostic:
+    example = f"{printer.name(column.name)} == {printer.value(column.categories[0])}"
     return type_mismatch(
         f"`{column.name}` holds categories, not numbers",
         name.span,
         "a category column",
-        f"compare it with a value, e.g. `{printer.name(column.name)} == {printer.value(column.categories[0])}`",
+        f"compare it with a value, e.g. {printer.code(example)}",
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cuts.data.schema import Category, Schema
 from cuts.data.table import Table
-from cuts.lang.printer import name, value
+from cuts.lang.printer import code, name, value
 from cuts.lang.spec import Implies, RowRule
 from cuts.logic.core import Grid, build_grid, encode_variables
 from cuts.logic.diagram import Store, compile_rules, contains, groups
@@ -180,12 +180,13 @@ def vacuous(rule: RowRule, because: Sequence[RowRule]) -> Diagnostic:
 def dead_category(column: str, values: Sequence[str], because: Sequence[RowRule]) -> Diagnostic:
     """Values that the rules together exclude."""
     first, *rest = because
+    rule = f"{name(column)} NOT IN {{{', '.join(map(value, values))}}}"
     return Diagnostic(
         "dead-category",
         f"no row can have `{column}` = {listed(list(values))} any more",
         first.origin.body_span,
         "because of this" if not rest else "because of this together with",
-        f"if that is intended, state it: `{name(column)} NOT IN {{{', '.join(map(value, values))}}}`",
+        f"if that is intended, state it: {code(rule)}",
         notes=_notes(rest, "this"),
         severity="warning",
     )

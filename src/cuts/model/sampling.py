@@ -79,7 +79,7 @@ def sample_chunks(
     """
     total = model.facts.rows if rows is None else rows
     if total < 1:
-        raise usage_error("bad-count", f"{total} rows cannot be drawn", "ask for at least one row: `-n 1000`")
+        raise usage_error("bad-count", f"cannot generate {total} rows", "ask for at least one row: `-n 1000`")
     source = _RowSource(model, _where_predicates(where, model.codec.schema), seed)
     source.supply(0)  # what no row can satisfy is reported now
     goals = calibrated(model.spec) if where is None else ()
@@ -234,7 +234,7 @@ def empty_support(has_where: bool) -> Diagnostic:
     return Diagnostic(
         "empty-support",
         f"no row of the model satisfies {what}",
-        help="the values asked for were not in the rows the model was fitted to; ask for less",
+        help="the model gives such rows probability 0; relax the condition or the row rules",
         exit_code=INFEASIBLE,
     )
 
