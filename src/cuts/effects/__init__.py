@@ -10,6 +10,7 @@ from collections.abc import Callable
 from cuts.effects import fairness, hiding, rules, statistics, trained
 from cuts.effects.shaping import Learned, Shaping
 from cuts.model.cells import Statistics
+from cuts.model.device import use_threads
 from cuts.model.store import Model
 from cuts.progress import Observer
 
@@ -28,6 +29,7 @@ def shape(free: Model, learned: Learned, *, rows: int | None = None, observer: O
     """A free model shaped by the program it was learned for; `rows` is how many will be drawn from it."""
     drawn = rows or free.facts.rows
     shaping = Shaping(free, learned, drawn, observer or Observer(), Statistics(free.codec, drawn), base=free)
-    for apply in PASSES:
-        shaping = apply(shaping)
+    with use_threads(learned.config.threads or 1):  # small matrices: more threads would mostly wait for each other
+        for apply in PASSES:
+            shaping = apply(shaping)
     return shaping
