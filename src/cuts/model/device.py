@@ -11,6 +11,7 @@ from cuts.config import bad_setting
 from cuts.text.diagnostic import CutsError
 
 MIN_PARALLEL_MULTIPLICATIONS = (
+ALL_THREADS = torch.get_num_threads()  # what torch would use on this machine
     500_000_000  # of one step; with fewer, waiting for other threads costs more than it saves
 )
 
@@ -35,7 +36,7 @@ def find_threads(setting: int | None, multiplications: int) -> int:
 
     It depends on the table and the settings only, so that a seed gives the same result however busy the machine is.
     """
-    return setting or (1 if multiplications < MIN_PARALLEL_MULTIPLICATIONS else torch.get_num_threads())
+    return setting or (1 if multiplications < MIN_PARALLEL_MULTIPLICATIONS else ALL_THREADS)
 
 
 @contextmanager
