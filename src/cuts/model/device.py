@@ -11,9 +11,9 @@ from cuts.config import bad_setting
 from cuts.text.diagnostic import CutsError
 
 MIN_PARALLEL_MULTIPLICATIONS = (
-ALL_THREADS = torch.get_num_threads()  # what torch would use on this machine
     500_000_000  # of one step; with fewer, waiting for other threads costs more than it saves
 )
+ALL_THREADS = torch.get_num_threads()  # what torch would use on this machine
 
 
 def find_device(setting: str) -> str:
