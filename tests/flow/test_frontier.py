@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -29,6 +30,7 @@ from cuts.flow.learn import OpenedRows
 from cuts.lang.parser import parse
 from cuts.model.group_shares import GroupShare
 from cuts.text.diagnostic import CutsError
+from models import quick_steering
 
 FAIR = """SYNTHESIZE: "jobs.csv";
 
@@ -39,6 +41,12 @@ END;
 """
 FAST = Config(steps=100, components=20, smoothing=0.05)
 FAST_FILE = "steps = 100\ncomponents = 20\nsmoothing = 0.05\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _two_tables() -> Iterator[None]:
+    with quick_steering(tables=2):
+        yield
 
 
 def jobs(rows: int = 600) -> Table:
@@ -135,6 +143,7 @@ def test_a_share_is_moved_on_the_line_and_stays_within_what_a_difference_can_be(
 # --- rows that are kept
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 200), st.integers(1, 60), st.integers(2, 6), st.integers(1, 20))
 def test_rows_are_kept_as_they_are_beside_their_codes(rows: int, size: int, folds: int, keep: int) -> None:
     table = Table(pa.table({"x": pa.array(range(rows), pa.int64()), "note": [f"row {i}" for i in range(rows)]}))
