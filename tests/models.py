@@ -29,7 +29,7 @@ from cuts.progress import Observer
 # Few rounds and few steps in each: what is measured may be chosen worse, nothing else changes.
 QUICK_RELEASE = PrivacyOptions(
     rounds=AdaptiveSettings(planned_rounds=8, min_round_share=0.05, max_round_share=0.15),
-    learning=NoisySettings(round_components=50, first_steps=40, round_steps=6),
+    learning=NoisySettings(round_components=50, first_steps=20, round_steps=3),
 )
 
 
