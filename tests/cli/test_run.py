@@ -354,14 +354,13 @@ def test_seed_rows_are_completed(model: Path, tmp_path: Path) -> None:
 # --- stopping
 
 
-@pytest.mark.parametrize("command", ["run adult.cuts -o out.csv", "fit adult.cuts -o out.synth"])
-def test_ctrl_c_stops_a_fit_with_a_message_and_leaves_no_file(tmp_path: Path, command: str) -> None:
-    (tmp_path / "adult.cuts").write_text("SYNTHESIZE: adult; ENFORCE: age >= 18; END;")
-    (tmp_path / "long.toml").write_text("steps = 100000\ncomponents = 20\nsmoothing = 0.0\n")
-    before = sorted(path.name for path in tmp_path.iterdir())
+@pytest.mark.parametrize("command", ["run p.cuts -o out.csv", "fit p.cuts -o out.synth"])
+def test_ctrl_c_stops_a_fit_with_a_message_and_leaves_no_file(folder: Path, command: str) -> None:
+    (folder / "long.toml").write_text("steps = 1000000\ncomponents = 20\nsmoothing = 0.0\n")
+    before = sorted(path.name for path in folder.iterdir())
     started = subprocess.Popen(
         [sys.executable, "-m", "cuts", *command.split(), "--config", "long.toml"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert started.stderr is not None
     said = []
@@ -375,7 +374,7 @@ def test_ctrl_c_stops_a_fit_with_a_message_and_leaves_no_file(tmp_path: Path, co
     assert "error[interrupted]: stopped while fitting" in err
     assert "Traceback" not in "".join(said) + err
     assert out == ""
-    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert sorted(path.name for path in folder.iterdir()) == before
 
 
 def test_ctrl_c_while_rows_are_written_leaves_no_file(

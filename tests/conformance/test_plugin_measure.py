@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from plugin import environment, make_plugin
+from conformance.together import Outcomes, run_with_plugin
+from console import run
 
-TESTS = Path(__file__).parent.parent
 MODULE = '''"""Predictive parity: those chosen are equally often worth it in all groups."""
 
 from cuts.vocab.fairness_measures import add_fairness_measure, chosen, deserving
@@ -37,19 +35,13 @@ COMMANDS = {
     "check": "check p.cuts",
     "fmt": "fmt p.cuts --check",
     "plan": "plan p.cuts",
-    "run": "run p.cuts -o made.csv --report report.json --preview --config fast.toml -q",
+    "run": "run p.cuts -o made.csv --report report.json --config fast.toml -q",
     "verify": "verify p.cuts made.csv --real real.csv",
     "evaluate": "evaluate made.csv --train people.csv --test real.csv --target paid --protected sex "
     "--parts fairness -q",
     "misspelt": "check misspelt.cuts",
     "incomplete": "check incomplete.cuts",
 }
-DRIVER = """import json, sys
-from pathlib import Path
-from console import run
-commands = json.loads(sys.argv[1])
-print(json.dumps({name: run(["cuts", *words.split()], Path.cwd()) for name, words in commands.items()}))
-"""
 
 
 def people(rows: int, seed: int) -> str:
@@ -70,31 +62,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "p.cuts").write_text(PROGRAM)
     (made / "misspelt.cuts").write_text(PROGRAM.replace("PREDICTIVE_PARITY", "PREDICTIVE_PARTY"))
     (made / "incomplete.cuts").write_text(PROGRAM.replace("protected=sex, ", ""))
-    (made / "fast.toml").write_text("components = 20\nsmoothing = 0.02\n")
+    (made / "fast.toml").write_text("components = 20\nsmoothing = 0.02\nsteps = 100\n")
     return made
 
 
 @pytest.fixture(scope="module")
-def outcomes(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, int]]:
+def outcomes(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     """What every command prints, and its exit code, in one process that has the package."""
     site = tmp_path_factory.mktemp("site")
-    make_plugin(site, "cuts.vocabulary", "predictive_parity", MODULE)
-    env = environment(site, TESTS)
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, json.dumps(COMMANDS)], cwd=folder, env=env, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return {name: (text, code) for name, (text, code) in json.loads(done.stdout).items()}
+    return run_with_plugin(site, "cuts.vocabulary", "predictive_parity", MODULE, COMMANDS, folder)
 
 
 @pytest.fixture(scope="module")
-def report(folder: Path, outcomes: dict[str, tuple[str, int]]) -> Any:
+def report(folder: Path, outcomes: Outcomes) -> Any:
     assert outcomes["run"][1] == 0, outcomes["run"][0]
     return json.loads((folder / "report.json").read_text())
 
 
 @pytest.mark.parametrize("command", ["check", "fmt", "plan", "run", "verify", "evaluate"])
-def test_every_command_knows_the_measure(command: str, outcomes: dict[str, tuple[str, int]]) -> None:
+def test_every_command_knows_the_measure(command: str, outcomes: Outcomes) -> None:
     text, code = outcomes[command]
     assert code == 0, text
     if command in ("plan", "run", "verify"):
@@ -112,17 +98,17 @@ def test_the_table_is_steered_by_it(report: Any) -> None:
     assert (control["column"], control["target"], control["desired"]) == ("sex", "paid", "yes")
 
 
-def test_verify_reports_every_learner(outcomes: dict[str, tuple[str, int]]) -> None:
+def test_verify_reports_every_learner(outcomes: Outcomes) -> None:
     text, _ = outcomes["verify"]
     assert all(learner in text for learner in ("xgboost", "random forest", "logistic regression"))
 
 
-def test_evaluate_has_a_column_of_it_after_those_of_the_package(outcomes: dict[str, tuple[str, int]]) -> None:
+def test_evaluate_has_a_column_of_it_after_those_of_the_package(outcomes: Outcomes) -> None:
     heads = next(line for line in outcomes["evaluate"][0].splitlines() if line.startswith("protected"))
     assert heads.split()[-4:] == ["parity", "opportunity", "odds", "precision"]
 
 
-def test_mistakes_are_explained_as_for_any_measure(outcomes: dict[str, tuple[str, int]]) -> None:
+def test_mistakes_are_explained_as_for_any_measure(outcomes: Outcomes) -> None:
     text, code = outcomes["misspelt"]
     assert (code, "did you mean `PREDICTIVE_PARITY`?" in text) == (1, True)
     text, code = outcomes["incomplete"]
@@ -130,7 +116,5 @@ def test_mistakes_are_explained_as_for_any_measure(outcomes: dict[str, tuple[str
 
 
 def test_without_the_package_the_name_is_unknown(folder: Path) -> None:
-    from console import run
-
     text, code = run(["cuts", "check", "p.cuts"], folder)
     assert (code, "PREDICTIVE_PARITY" in text) == (1, True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.together import Outcomes, run_with_plugin
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.sources.registry import SourceKind, add_source, open_source, source_kinds
-from plugin import make_plugin, run_cuts
 
 SOURCE = '''
 """Rows made from a number: `dice:600` is 600 throws of two dice."""
@@ -62,30 +62,43 @@ categories = ["no", "yes"]
 """
 
 
+COMMANDS = {
+    "run": "run p.cuts --data dice:600 -n 100 -o out.csv --config fast.toml --format json -q",
+    "check": "check p.cuts --data dice:60",
+    "private": "run private.cuts --data dice:900 --schema dice.toml --ledger ledger.jsonl -o b.csv --config fast.toml",
+}
+
+
 @pytest.fixture(scope="module")
-def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return make_plugin(tmp_path_factory.mktemp("plugin"), "cuts.sources", "dice_source", SOURCE)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dice")
+    terms = "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=2, DELTA=1e-6;"
+    (folder / "p.cuts").write_text("SYNTHESIZE: dice; ENFORCE: first <= 5; END;")
+    (folder / "private.cuts").write_text(f"SYNTHESIZE: dice; {terms} ENFORCE: first <= 5; END;")
+    (folder / "dice.toml").write_text(SCHEMA)
+    (folder / "fast.toml").write_text("components = 20\nsteps = 50\n")
+    return folder
 
 
-def test_its_rows_are_fitted_and_checked(env: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "p.cuts").write_text("SYNTHESIZE: dice; ENFORCE: first <= 5; END;")
-    words = ["run", "p.cuts", "--data", "dice:600", "-n", "100", "-o", "out.csv", "--preview", "--format", "json", "-q"]
-    output, code = run_cuts(*words, folder=tmp_path, env=env)
+@pytest.fixture(scope="module")
+def outcomes(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    site = tmp_path_factory.mktemp("plugin")
+    return run_with_plugin(site, "cuts.sources", "dice_source", SOURCE, COMMANDS, folder)
+
+
+def test_its_rows_are_fitted_and_checked(outcomes: Outcomes) -> None:
+    output, code = outcomes["run"]
     assert code == 0, output
     assert json.loads(output)["rows"] == 100
-    output, code = run_cuts("check", "p.cuts", "--data", "dice:60", folder=tmp_path, env=env)
+    output, code = outcomes["check"]
     assert (code, "% of the real rows satisfy" in output) == (0, True), output
 
 
-def test_its_rows_reach_the_trusted_core(env: dict[str, str], tmp_path: Path) -> None:
-    program = "SYNTHESIZE: dice; ENSURE: DIFFERENTIAL PRIVACY: EPSILON=2, DELTA=1e-6; ENFORCE: first <= 5; END;"
-    (tmp_path / "p.cuts").write_text(program)
-    (tmp_path / "dice.toml").write_text(SCHEMA)
-    words = ["run", "p.cuts", "--data", "dice:900", "--schema", "dice.toml", "--ledger", "ledger.jsonl"]
-    output, code = run_cuts(*words, "-o", "out.csv", "--preview", folder=tmp_path, env=env)
+def test_its_rows_reach_the_trusted_core(folder: Path, outcomes: Outcomes) -> None:
+    output, code = outcomes["private"]
     assert code == 0, output
     assert "1 release of `dice`" in output
-    assert (tmp_path / "ledger.jsonl").exists()
+    assert (folder / "ledger.jsonl").exists()
 
 
 def test_a_name_can_be_taken_once_and_unknown_objects_are_refused() -> None:

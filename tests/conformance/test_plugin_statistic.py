@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plugin import make_plugin, run_cuts
+from conformance.together import Outcomes, run_with_plugin
 
 SOURCE = """
 from cuts.vocab.arrays import exp, ln
@@ -78,6 +78,13 @@ COMMANDS = """
     ENFORCE: QUINTILE[income] >= 25 WITHIN 2;
 """
 
+COMMANDS_RUN = {
+    "check": "check program.cuts --schema people.toml",
+    "plan": "plan program.cuts --schema people.toml",
+    "run": "run program.cuts --data people.csv --schema people.toml -o made.csv --config fast.toml -n 1000 --seed 1",
+    "verify": "verify program.cuts made.csv --schema people.toml",
+}
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -93,29 +100,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer.writerows(zip(income.round(3), hours.round(3), sex, strict=True))
     (folder / "people.toml").write_text(SCHEMA)
     (folder / "program.cuts").write_text(f"SYNTHESIZE: people;{COMMANDS}END;\n")
+    (folder / "fast.toml").write_text("components = 30\nsteps = 100\n")
     return folder
 
 
 @pytest.fixture(scope="module")
-def env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    return make_plugin(tmp_path_factory.mktemp("site"), "cuts.vocabulary", "more_statistics", SOURCE)
+def outcomes(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    site = tmp_path_factory.mktemp("site")
+    return run_with_plugin(site, "cuts.vocabulary", "more_statistics", SOURCE, COMMANDS_RUN, folder)
 
 
-def test_its_statistics_are_checked_and_planned(folder: Path, env: dict[str, str]) -> None:
-    output, code = run_cuts("check", "program.cuts", "--schema", "people.toml", folder=folder, env=env)
+@pytest.mark.parametrize("command", ["check", "plan"])
+def test_its_statistics_are_checked_and_planned(command: str, outcomes: Outcomes) -> None:
+    output, code = outcomes[command]
     assert code == 0, output
-    output, code = run_cuts("plan", "program.cuts", "--schema", "people.toml", folder=folder, env=env)
-    assert code == 0, output
-    assert "IQR[hours]" in output
+    assert command == "check" or "IQR[hours]" in output
 
 
-def test_its_statistics_are_trained_for_and_verified(folder: Path, env: dict[str, str]) -> None:
-    sources = ("--data", "people.csv", "--schema", "people.toml")
-    made = ("run", "program.cuts", *sources, "-o", "made.csv", "--preview", "--rows", "1000", "--seed", "1")
-    output, code = run_cuts(*made, folder=folder, env=env)
-    assert code == 0, output
-    output, code = run_cuts("verify", "program.cuts", "made.csv", *sources[2:], folder=folder, env=env)
-    assert code == 0, output
+def test_its_statistics_are_trained_for_and_verified(folder: Path, outcomes: Outcomes) -> None:
+    for command in ("run", "verify"):
+        output, code = outcomes[command]
+        assert code == 0, output
     assert measured(folder / "people.csv") != pytest.approx((50, 8), abs=4)
     assert measured(folder / "made.csv") == pytest.approx((50, 8), abs=3.1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations
 
 import duckdb
@@ -24,6 +25,7 @@ from models import fit_model
 QUICK = Config(steps=40, components=60)
 
 
+@cache
 def people(rows: int = 1500) -> Table:
     """People with dates, gaps and numbers that depend on each other."""
     rng = np.random.default_rng(11)
@@ -45,9 +47,14 @@ def people(rows: int = 1500) -> Table:
     )
 
 
-def fitted(commands: str, table: Table, config: Config = QUICK) -> tuple[Model, Schema]:
-    schema = infer_schema(table, "people", "paid")
-    return fit_model(parse(f"SYNTHESIZE: people; {commands} END;"), schema, table, config=config), schema
+@cache
+def schema(rows: int = 1500) -> Schema:
+    return infer_schema(people(rows), "people", "paid")
+
+
+@cache
+def fitted(commands: str, rows: int = 1500, config: Config = QUICK) -> Model:
+    return fit_model(parse(f"SYNTHESIZE: people; {commands} END;"), schema(rows), people(rows), config=config)
 
 
 def violations(model: Model, made: Table) -> list[int]:
@@ -82,7 +89,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_rules_hold_in_every_row_by_two_readings(name: str) -> None:
-    model, _ = fitted(PROGRAMS[name], people())
+    model = fitted(PROGRAMS[name])
     made = sample_table(model, 1000, seed=3)
     assert made.rows == 1000
     assert all(verdict.holds for verdict in verify(model.spec, made))
@@ -92,19 +99,18 @@ def test_the_rules_hold_in_every_row_by_two_readings(name: str) -> None:
 @pytest.mark.parametrize("name", ["implication", "all"])
 @pytest.mark.parametrize("where", ["age > 50", "kind == a AND bonus > 0.3", "finish >= begin + 30"])
 def test_conditions_compose_with_the_rules(name: str, where: str) -> None:
-    model, schema = fitted(PROGRAMS[name], people())
+    model = fitted(PROGRAMS[name])
     made = sample_table(model, 500, where=where, seed=1)
-    asked = bind(parse(f"SYNTHESIZE: people; ENFORCE: {where}; END;"), schema)
+    asked = bind(parse(f"SYNTHESIZE: people; ENFORCE: {where}; END;"), schema())
     assert made.rows == 500
     assert all(verdict.holds for spec in (model.spec, asked) for verdict in verify(spec, made))
 
 
 def test_repair_keeps_what_the_rules_do_not_touch() -> None:
-    table = people(4000)
-    model, _ = fitted("ENFORCE: kind == a IMPLIES age > 40;", table, Config(steps=200, components=150))
+    model = fitted("ENFORCE: kind == a IMPLIES age > 40;", 3000, Config(steps=80, components=100))
     made = sample_table(model, 4000)
     for name in ("paid", "kind"):
-        real = {v["values"]: v["counts"] / 4000 for v in table.column(name).value_counts().to_pylist()}
+        real = {v["values"]: v["counts"] / 3000 for v in people(3000).column(name).value_counts().to_pylist()}
         ours = {v["values"]: v["counts"] / 4000 for v in made.column(name).value_counts().to_pylist()}
         assert all(abs(real[value] - ours[value]) < 0.05 for value in real)
     facts = model.facts.rules[0]
@@ -115,10 +121,7 @@ def test_repair_keeps_what_the_rules_do_not_touch() -> None:
 
 
 def test_condition_is_the_original_distribution_given_the_rule() -> None:
-    table = people(4000)
-    config = Config(steps=200, components=150)
-    plain, _ = fitted("", table, config)
-    given, _ = fitted("ENFORCE: kind == a WITH mode=condition;", table, config)
+    plain, given = fitted(""), fitted("ENFORCE: kind == a WITH mode=condition;")
     wanted = sample_table(plain, 4000, where="kind == a")
     made = sample_table(given, 4000)
     assert wanted.arrow.equals(made.arrow)
@@ -131,15 +134,17 @@ def test_sixty_rules_over_twenty_columns() -> None:
     pairs = list(combinations(range(20), 2))
     chosen = [pairs[i] for i in rng.choice(len(pairs), 60, replace=False) if abs(pairs[i][0] - pairs[i][1]) < 20]
     rules = " ".join(f"ENFORCE: c{a} == u IMPLIES c{b} != w;" for a, b in chosen)
-    schema = infer_schema(table, "letters")
-    model = fit_model(parse(f"SYNTHESIZE: letters; {rules} END;"), schema, table, config=QUICK)
+    letters = infer_schema(table, "letters")
+    config = Config(steps=10, components=30, slices=0)
+    model = fit_model(parse(f"SYNTHESIZE: letters; {rules} END;"), letters, table, config=config)
     made = sample_table(model, 500)
     assert violations(model, made) == [0] * 60
 
 
 def test_the_neural_backbone_keeps_rules_too() -> None:
-    config = Config(backbone="neural", backbone_options={"batch": 200}, steps=30)
+    config = Config(backbone="neural", backbone_options={"batch": 50, "final_components": 200}, steps=10)
     for mode in ("repair", "condition"):
-        model, _ = fitted(f"ENFORCE: kind == a IMPLIES age > 40 WITH mode={mode};", people(), config)
+        program = parse(f"SYNTHESIZE: people; ENFORCE: kind == a IMPLIES age > 40 WITH mode={mode}; END;")
+        model = fit_model(program, schema(), people(), config=config)
         made = sample_table(model, 500)
         assert violations(model, made) == [0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from cuts.data.exchange.files import save
 from cuts.data.infer import infer_schema
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
+from cuts.effects.steering import SteeringSettings
 from cuts.flow.request import PrivacyOptions
 from cuts.flow.run import RunResult, make_request, run
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
+from models import quick_steering
 from privacy.checks import DEAR_ROUNDS
 
 QUICK = Config(components=30, steps=40, threads=1)
@@ -51,6 +54,13 @@ WAYS = {  # one program per way, and what the plan says of its first command
     "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=3, DELTA=1e-6": "noise",
 }
 SCHEMA_NAME = "people.toml"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_trials() -> Iterator[None]:
+    """Which way is taken does not depend on how far it leads."""
+    with quick_steering(steering=SteeringSettings(max_trials=1, max_retreats=0)):
+        yield
 
 
 def people(rows: int = 400) -> Table:

@@ -36,11 +36,10 @@ from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
 from cuts.flow import private
 from cuts.flow.release import Account
-from cuts.flow.request import FittedModel, PrivacyOptions
+from cuts.flow.request import FittedModel
 from cuts.lang.parser import parse
-from cuts.model import noisy, store
+from cuts.model import store
 from cuts.model.sampling import sample_table
-from cuts.privacy import adaptive
 from cuts.privacy.core import count_rows
 from cuts.privacy.ledger import Event
 from cuts.privacy.ledger_file import Entry, LedgerFile
@@ -54,11 +53,7 @@ from models import fit_transcript
 
 ROWS = 1_500
 SMALL = Config(components=20, steps=80, threads=1)
-# Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes.
-QUICK = PrivacyOptions(
-    rounds=adaptive.AdaptiveSettings(min_round_share=0.02), learning=noisy.NoisySettings(first_steps=40, round_steps=6)
-)
-fit_private = partial(models.fit_private, options=QUICK)
+fit_private = partial(models.fit_private, options=models.QUICK_RELEASE)
 SCHEMA = Schema(
     "people",
     (
@@ -84,6 +79,12 @@ def people(rows: int = ROWS, seed: int = 0) -> pa.Table:
     smokes = rng.random(rows) < np.where(age > 55, 0.8, 0.2)
     ward = np.where(rng.random(rows) < 0.6, np.where(smokes, "cardiology", "eye"), "surgery")
     return pa.table({"age": age, "ward": ward, "smokes": np.where(smokes, "yes", "no")})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick() -> Iterator[None]:
+    with models.quick_releases():
+        yield
 
 
 @pytest.fixture
@@ -350,11 +351,9 @@ def test_an_aim_is_pushed_within_its_budget(transcript: Transcript) -> None:
 
 def test_classifiers_are_steered_on_rows_of_the_private_model(transcript: Transcript) -> None:
     stages: list[str] = []
-    found = shaped(
-        transcript,
-        "ENFORCE: DEMOGRAPHIC_PARITY(protected=ward, target=smokes) <= 0.2",
-        observer=Observer(stage=stages.append),
-    )
+    parity = "ENFORCE: DEMOGRAPHIC_PARITY(protected=ward, target=smokes) <= 0.2"
+    with models.quick_steering(tables=2):
+        found = shaped(transcript, parity, observer=Observer(stage=stages.append))
     assert "training classifiers on a sample" in stages
     gaps = []
     for table in (drawn(found.model), found.reference):

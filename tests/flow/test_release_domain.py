@@ -24,11 +24,10 @@ from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema
 from cuts.data.table import Table
 from cuts.flow.release import Account
-from cuts.flow.request import FittedModel, PrivacyOptions
+from cuts.flow.request import FittedModel
 from cuts.lang.parser import parse
-from cuts.model import noisy, store
+from cuts.model import store
 from cuts.model.sampling import sample_table
-from cuts.privacy import adaptive
 from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
@@ -39,11 +38,7 @@ from models import fit_transcript
 
 ROWS = 4_000
 SMALL = Config(components=10, steps=20, threads=1)
-# Fewer rounds and fewer steps in each: what is measured may be chosen worse, nothing else changes.
-QUICK = PrivacyOptions(
-    rounds=adaptive.AdaptiveSettings(min_round_share=0.02), learning=noisy.NoisySettings(first_steps=5, round_steps=1)
-)
-fit_private = partial(models.fit_private, options=QUICK)
+fit_private = partial(models.fit_private, options=models.QUICK_RELEASE)
 TERMS = "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=3, DELTA=1e-6"
 DOMAIN = f"{TERMS} WITH domain_budget=20%"
 

@@ -42,8 +42,8 @@ WEIGHED = """SYNTHESIZE: "people.csv";
 
 END;
 """
-FAST = Config(steps=120, components=20, smoothing=0.05)
-FAST_FILE = "steps = 120\ncomponents = 20\nsmoothing = 0.05\n"
+FAST = Config(steps=60, components=20, smoothing=0.05)
+FAST_FILE = "steps = 60\ncomponents = 20\nsmoothing = 0.05\n"
 TOO_SMALL, ENOUGH = "0.0000000001", "0.01"
 FOLDS = 2
 
@@ -91,7 +91,7 @@ def same(one: Marginals, other: Marginals) -> bool:
     return one.rows == other.rows and all((c == other.tables[clique]).all() for clique, c in one.tables.items())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data(), st.integers(2, 7), st.integers(1, 30))
 def test_a_fold_is_counted_as_its_rows_are_and_so_is_the_rest(data: st.DataObject, folds: int, size: int) -> None:
     kind = data.draw(schemas())
