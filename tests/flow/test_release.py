@@ -349,19 +349,25 @@ def test_an_aim_is_pushed_within_its_budget(transcript: Transcript) -> None:
     assert shaped(transcript, "MAXIMIZE: E[age]").model.facts.trade_offs
 
 
-def test_classifiers_are_steered_on_rows_of_the_private_model(transcript: Transcript) -> None:
+def test_classifiers_are_steered_on_rows_of_the_private_model(book: LedgerFile) -> None:
+    rng = np.random.default_rng(1)
+    age, sex = rng.integers(18, 91, ROWS), rng.choice(["f", "m"], ROWS)
+    smokes = rng.random(ROWS) < np.where(age > 55, 0.6, 0.2) + np.where(sex == "m", 0.3, 0.0)
+    table = pa.table({"age": age, "sex": sex, "smokes": np.where(smokes, "yes", "no")})
+    schema = replace(SCHEMA, columns=(SCHEMA["age"], Category("sex", ("f", "m")), SCHEMA["smokes"]))
+    transcript = known(released(book, table, schema=schema))
     stages: list[str] = []
-    parity = "ENFORCE: DEMOGRAPHIC_PARITY(protected=ward, target=smokes) <= 0.2"
+    parity = "ENFORCE: DEMOGRAPHIC_PARITY(protected=sex, target=smokes) <= 0.2"
     with models.quick_steering(tables=2):
         found = shaped(transcript, parity, observer=Observer(stage=stages.append))
     assert "training classifiers on a sample" in stages
     gaps = []
-    for table in (drawn(found.model), found.reference):
-        (verdict,) = verify(found.model.spec, table, reference=found.reference, panel=CLASSIFIERS[:1])
+    for made in (drawn(found.model), found.reference):
+        (verdict,) = verify(found.model.spec, made, reference=found.reference, panel=CLASSIFIERS[:1])
         assert verdict.panel is not None
         assert verdict.panel.rows == found.reference.rows
         gaps.append(verdict.panel.deciding.value)
-    assert gaps[0] <= max(gaps[1], 0.25)  # there may have been no gap
+    assert gaps[0] < 0.7 * gaps[1]  # about a fifth
 
 
 def test_a_column_can_be_hidden(transcript: Transcript) -> None:
