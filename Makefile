@@ -11,7 +11,7 @@ demo: $(INSTALLED)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check src tests tools benchmarks
