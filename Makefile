@@ -26,8 +26,8 @@ format: $(INSTALLED)
 
 # Put the real output into the console and python blocks of README, docs and tests/specs; read the diff before you commit it.
 specs: $(INSTALLED)
-	CUTS_UPDATE_SPECS=1 $(BIN)/python -m pytest -q tests/test_specs.py
-	$(BIN)/python -m pytest -q tests/test_specs.py
+	CUTS_UPDATE_SPECS=1 $(BIN)/python -m pytest -q tests/test_specs.py tests/assess/test_pages.py
+	$(BIN)/python -m pytest -q tests/test_specs.py tests/assess/test_pages.py
 
 # Put new output of fits into the `text figures` blocks, of all pages (many minutes) or of one:
 # `make figures PAGE=docs/how-to/fairness.md`. No test compares these numbers; read the diff before you commit it.

@@ -318,7 +318,7 @@ def test_given_cells_are_kept_and_the_rest_is_made(fitted: Synthesizer) -> None:
     assert made.equals(fitted.sample(seed_rows=given_rows))
     with pytest.raises(CutsError, match="impossible-row"):
         fitted.sample(seed_rows=pa.table({"ward": ["eye", "surgery"], "age": [20, 20]}))
-    with pytest.raises(ValueError, match="either `n` or `seed_rows`"):
+    with pytest.raises(ValueError, match="`n` and `seed_rows` exclude each other"):
         fitted.sample(3, seed_rows=given_rows)
 
 

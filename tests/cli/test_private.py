@@ -409,7 +409,7 @@ def test_releases_of_one_data_id_add_up_whatever_their_files(folder: Path) -> No
     for more in ("--data-id patients", "--data-id patients --data other.csv", "--data other.csv"):
         output, code = fit(folder, more)
         assert code == 0, output
-    assert "1 release of `people`" in output
+    assert "over 1 release (ledger" in output
     spent = spent_in(folder)
     assert {name: each["releases"] for name, each in spent.items()} == {"patients": 2, "people": 1}
     assert 3.5 < spent["patients"]["epsilon"] < 6

@@ -97,7 +97,7 @@ def test_its_rows_are_fitted_and_checked(outcomes: Outcomes) -> None:
 def test_its_rows_reach_the_trusted_core(folder: Path, outcomes: Outcomes) -> None:
     output, code = outcomes["private"]
     assert code == 0, output
-    assert "1 release of `dice`" in output
+    assert "over 1 release (ledger" in output
     assert (folder / "ledger.jsonl").exists()
 
 
