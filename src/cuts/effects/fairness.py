@@ -39,7 +39,7 @@ class FairnessSettings:
     damping: float = 0.01  # of a group's share, beside the squared entries of the Jacobian
     overall_damping: float = 0.15  # of the share in all rows, which matters more to accuracy
     max_overall_change: float = 0.33  # of that share, relative
-    max_difference: float = 0.95  # between a group's share and that of the others
+    max_difference: float = 0.95  # between the share of a group and the share of all others
     aim_share_of_bound: float = 0.4  # where a gap above its bound is aimed
     keep_below_share_of_bound: float = 0.8  # a gap below this is left as it is
     min_rows: int = 60_000  # drawn for one evaluation, as several tables

@@ -51,7 +51,7 @@ def find_source(program: Program, data: Any = None, csv: CsvOptions = CsvOptions
 def find_schema(
     program: Program, schema: Schema | Path | str | None = None, source: Source | None = None, label: str | None = None
 ) -> Schema | None:
-    """The schema that is known before any row is read: the one given, or that of an embedded table; else none.
+    """The schema that is known before any row is read: the one given, or the schema of an embedded table; else none.
 
     A private program without one is refused: inferring it would read the rows.
     """

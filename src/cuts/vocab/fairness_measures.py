@@ -52,7 +52,7 @@ def add_fairness_measure(name: str, *, rates: tuple[Rate, ...], meaning: str, he
 
 
 def fairness_measure(name: str, *, rates: tuple[Rate, ...], meaning: str, heading: str) -> Measure:
-    """The measure of some rates; `heading` is that of its column in `cuts evaluate`."""
+    """The measure of some rates; `heading` is the head of its column in `cuts evaluate`."""
     if not rates:
         raise ValueError(f"the measure {name} compares no rates")
     return Measure(
