@@ -83,7 +83,7 @@ def evaluate(
     if "leakage" in parts:
         leakage = measure_leakage(*samples, grid, seed=seed, say=say)
     if "discriminator" in parts:
-        discriminator = measure_discriminator(*samples, grid, seed=seed, say=say)
+        discriminator = measure_discriminator(*samples, seed=seed, say=say)
         if discriminator is None:
             notes.append(f"too few rows to train a discriminator ({MIN_ROWS} of each needed)")
     return Quality(

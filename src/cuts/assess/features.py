@@ -1,8 +1,9 @@
-"""Feature matrices for learners: categories one-hot, numbers scaled or one-hot by bin."""
+"""Feature matrices for learners: categories one-hot or as codes, numbers scaled or one-hot by bin."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ Features = Literal["raw", "bins"]
 Matrix: TypeAlias = NDArray[np.float32]
 
 MAX_LEVELS = 256  # one-hot columns per category column; rarer categories share the last one
+MAX_CODES = 255  # of a category column as codes, the limit of scikit-learn; rarer categories share the last one
 MAX_ROWS = 200_000  # rows a learner is trained on
 
 
@@ -33,20 +35,45 @@ def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str]
     return np.concatenate(parts, axis=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """One feature per column, for trees that know categories: codes, or scaled numbers with NaN for missing ones."""
+
+    matrix: Matrix
+    is_category: list[bool]
+
+
+def build_codes(sample: Sample, train: Sample) -> Coded:
+    """All columns of a sample; the train rows determine which categories are rare and the scale of numbers."""
+    parts: list[Matrix] = []
+    for column in sample.columns:
+        values, known = sample.values[column.name], train.values[column.name]
+        if isinstance(column, Category):
+            codes, size = values.astype(np.int64), len(column.categories) + 2  # missing and unknown are codes too
+            if size > MAX_CODES:
+                codes = _shared(known.astype(np.int64), size, MAX_CODES)[codes]
+            parts.append(codes.astype(np.float32))
+        else:
+            scaled = (values - column.low) / ((column.high - column.low) or 1.0)  # large moments keep their digits
+            parts.append(scaled.astype(np.float32))
+    matrix: Matrix = np.stack(parts, axis=1) if parts else np.zeros((sample.rows, 0), np.float32)
+    return Coded(matrix, [isinstance(column, Category) for column in sample.columns])
+
+
 def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
     cells, size = cell(sample, axis), axis.size
     if size > MAX_LEVELS:
-        owner = _shared(cell(train, axis), size)
+        owner = _shared(cell(train, axis), size, MAX_LEVELS)
         cells, size = owner[cells], MAX_LEVELS
     matrix: Matrix = np.zeros((sample.rows, size), np.float32)
     matrix[np.arange(sample.rows), cells] = 1.0
     return matrix
 
 
-def _shared(seen: IntArray, size: int) -> IntArray:
-    """The one-hot column of every category: the most frequent have their own, the others share the last one."""
-    frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: MAX_LEVELS - 1]
-    owner = np.full(size, MAX_LEVELS - 1, dtype=np.int64)
+def _shared(seen: IntArray, size: int, levels: int) -> IntArray:
+    """The level of every category: the most frequent have their own, the others share the last one."""
+    frequent = np.argsort(-np.bincount(seen, minlength=size), kind="stable")[: levels - 1]
+    owner = np.full(size, levels - 1, dtype=np.int64)
     owner[frequent] = np.arange(len(frequent))
     return owner
 

@@ -1,4 +1,4 @@
-"""The learners of the report: scikit-learn and XGBoost, an optional extra that is imported only when used.
+"""The learners of the report: scikit-learn, and XGBoost from an optional extra; both are imported only when used.
 
 Their settings are fixed, so that scores are comparable between tables, with the paper, and on any number of cores.
 """
@@ -35,12 +35,12 @@ def missing_libraries() -> list[Diagnostic]:
 
 def fit_classifier(learner: Classifier, features: Any, classes: IntArray) -> Any:
     """A classifier trained on the rows; `classes` are numbered from 0, and every class occurs."""
-    return _fit(_classifier(learner), features, classes)
+    return fit_model(_classifier(learner), features, classes)
 
 
 def fit_regressor(learner: Regressor, features: Any, numbers: Floats) -> Any:
     """A regressor trained on the rows."""
-    return _fit(_regressor(learner), features, numbers)
+    return fit_model(_regressor(learner), features, numbers)
 
 
 def predict_probabilities(model: Any, features: Any) -> Floats:
@@ -75,7 +75,8 @@ def _scaled(model: Any) -> Any:
     return import_module("sklearn.pipeline").make_pipeline(scaler, model)
 
 
-def _fit(model: Any, features: Any, outcomes: Any) -> Any:
+def fit_model(model: Any, features: Any, outcomes: Any) -> Any:
+    """The model, trained on the rows."""
     with uninterrupted(), warnings.catch_warnings():  # a linear model that has not converged is still usable
         warnings.simplefilter("ignore", import_module("sklearn.exceptions").ConvergenceWarning)
         return model.fit(features, outcomes)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from math import isnan
 from typing import Any
 
-from cuts.assess.discriminator import Discriminator
+from cuts.assess.discriminator import MIN_FITTED_ROWS, Discriminator
 from cuts.assess.distance import Distance, Marginals
 from cuts.assess.downstream import Downstream
 from cuts.assess.evaluate import Quality
@@ -157,16 +157,35 @@ def _leakage(leakage: Leakage, train_rows: int) -> str:
 
 
 def _discriminator(discriminator: Discriminator) -> str:
+    floor = discriminator.train_auc
     table = align(
         ["rows", "AUC", "standard error"],
         [
             ["synthetic", _three(discriminator.auc), _three(discriminator.standard_error)],
-            ["train", _three(discriminator.train_auc), ""],
+            *([] if floor is None else [["train (floor)", _three(floor), ""]]),
         ],
         right=[1, 2],
     )
-    rows = f"{discriminator.rows:,} rows against as many test rows"
-    return f"Discriminator: XGBoost classifies {rows}; AUC 0.5 is chance\n{table}"
+    rows = f"{discriminator.rows:,} rows of a table from as many test rows"
+    lines = [
+        f"Discriminator: {discriminator.learner}, {discriminator.folds} folds, separates {rows}",
+        table,
+        "AUC 0.5 means indistinguishable, 1 means that every row is recognised; floor: real rows against real rows",
+    ]
+    return "\n".join(lines)
+
+
+def against_fitted(discriminator: Discriminator | None, *, commands: bool) -> str:
+    """How near a table is to the rows its model was fitted to, in one line; with `commands` they move it as well."""
+    if discriminator is None:
+        return f"There are too few rows to train a discriminator ({MIN_FITTED_ROWS} of each table needed)."
+    moved = "; the commands of the program also move the table away from them" if commands else ""
+    return (
+        f"A discriminator ({discriminator.learner}, {discriminator.folds} folds, "
+        f"{discriminator.rows:,} rows of each table) separates synthetic from real rows with an AUC of "
+        f"{discriminator.auc:.2f} (0.50 is indistinguishable, 1.00 is trivial). "
+        f"The real rows are those that the model was fitted to{moved}."
+    )
 
 
 def _three(value: float) -> str:

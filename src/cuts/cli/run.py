@@ -66,7 +66,8 @@ def run(
     from cuts.flow import run as flow
 
     panel = CLASSIFIERS[:1] if fit.preview else CLASSIFIERS
-    helps = {"verifying": f"the table was written; `cuts verify {program} {target}` gives the verdicts"}
+    written = f"the table was written; `cuts verify {program} {target}` gives the verdicts"
+    helps = {"verifying": written, "comparing with real rows": written}
     with show_progress(fit.quiet) as shown, interruptible(shown, _HELPS | helps) as observer:
         result = flow.run(request, output=target, panel=panel, observer=observer)
     if report is not None:
@@ -80,7 +81,7 @@ def run(
         if result.sample.rows > result.table.rows:
             print(f"verdicts are about the first {counted(result.table.rows, 'row')}")
         print(run_summary(result))
-    raise typer.Exit(0 if result.holds else 1)
+    raise typer.Exit(0 if result.holds and not result.facts.failed else 1)
 
 
 @app.command()
@@ -114,3 +115,4 @@ def fit(
         print_json({"output": str(output), **fit_facts(model)})
     else:
         print(f"{summary(model)}; written to {output}")
+    raise typer.Exit(1 if model.facts.failed else 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuts.assess import render as verdicts
 from cuts.assess.render import plain
+from cuts.assess.render_quality import against_fitted
 from cuts.lang.printer import short
 from cuts.privacy.transcript import promise
 from cuts.text.columns import align
@@ -18,16 +19,19 @@ from cuts.text.files import write_text
 if TYPE_CHECKING:
     from cuts.flow.run import RunResult
     from cuts.model.calibrate import Calibration
-    from cuts.model.facts import TradeOff
+    from cuts.model.facts import Facts, TradeOff
     from cuts.model.store import Model
-
-CLOSE_FIT = 0.03  # total variation distance; a fit below it is close to the real table
 
 
 def as_text(result: RunResult) -> str:
-    """The verdicts, then what the row rules, the model commands and the selection of rows changed; or nothing."""
-    if not result.verdicts:
-        return ""
+    """The verdicts, what the row rules, the model commands and the selection of rows changed, how near the table is."""
+    parts = _of_commands(result) if result.verdicts else []
+    if result.model.transcript is None:
+        parts.append(against_fitted(result.discriminator, commands=bool(result.verdicts)))
+    return "".join(f"{part}\n\n" for part in parts)
+
+
+def _of_commands(result: RunResult) -> list[str]:
     facts = result.model.facts
     parts = [verdicts.as_text(result.verdicts)]
     if facts.rules:
@@ -41,7 +45,7 @@ def as_text(result: RunResult) -> str:
         f"Line {step.line}: planned `{step.way}`, met by `{way}` with the bins of these rows."
         for step, way in result.departures
     ]
-    return "\n\n".join(parts) + "\n\n"
+    return parts
 
 
 def as_data(result: RunResult) -> dict[str, Any]:
@@ -52,6 +56,7 @@ def as_data(result: RunResult) -> dict[str, Any]:
         "rows": result.sample.rows,
         **fit_facts(result.model),
         "chosen": None if result.sample.calibration is None else asdict(result.sample.calibration),
+        "discriminator": None if result.discriminator is None else plain(asdict(result.discriminator)),
         "verdicts": verdicts.as_data(result.verdicts),
     }
 
@@ -59,7 +64,7 @@ def as_data(result: RunResult) -> dict[str, Any]:
 def write_report(path: Path, result: RunResult) -> None:
     """Write the report: as JSON to a `.json` file, otherwise as text."""
     text = json.dumps(as_data(result), indent=2, ensure_ascii=False) + "\n"
-    write_text(path, text if path.suffix == ".json" else as_text(result))
+    write_text(path, text if path.suffix == ".json" else f"{as_text(result)}{run_summary(result)}\n")
 
 
 def fit_facts(model: Model) -> dict[str, Any]:
@@ -82,13 +87,19 @@ def summary(model: Model) -> str:
     """The size of a model and how close it is: to the real table, or for a private one what it was fitted to."""
     components = f"model: {counted(model.mixture.components, 'component')}"
     if model.transcript is None:
-        return f"{components}, fit error {short(model.facts.error, 2)} (below {CLOSE_FIT:g} is close)"
+        return f"{components}, {_fit_error(model.facts)}"
     tables, terms = counted(len(model.transcript.measurements), "noisy table"), model.transcript.ledger.terms
     rows = counted(model.facts.rows, "row")
     return (
         f"{components}, fitted to {tables} of about {rows}, "
         f"differentially private with epsilon {terms.epsilon:g} and delta {terms.delta:g}"
     )
+
+
+def _fit_error(facts: Facts) -> str:
+    noise = "" if facts.error_floor is None else f"; sampling noise alone gives {short(facts.error_floor, 2)}"
+    failed = ", the fit FAILED" if facts.failed else ""
+    return f"fit error {short(facts.error, 2)} (0 is perfect{noise}){failed}"
 
 
 def _rules(model: Model) -> str:

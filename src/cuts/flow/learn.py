@@ -31,10 +31,14 @@ from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
 from cuts.model.facts import Facts
 from cuts.model.fit import fit
+from cuts.model.fit_quality import failed_fit, with_quality
 from cuts.model.memory import choose_smoothing
 from cuts.model.store import Model
 from cuts.plan import Plan, plan, settle, with_bins
 from cuts.progress import Observer
+from cuts.text.diagnostic import CutsError, Diagnostic
+
+FEW_ROWS = 20  # below this, values of the model are close to those of single rows
 
 
 def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
@@ -44,10 +48,14 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     planned = plan(spec, request.config)
     observer.stage("reading a sample of the rows")
     prepared = prepare([planned], opened, request.config, request.seed)
+    if prepared.sample.rows < FEW_ROWS:
+        observer.warned([few_rows(prepared.sample.rows)], request.filled.source)
     observer.stage("counting")
     counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted)
     learned = prepared.with_counts(counts)
     free = fit_free(learned, render(request.filled), observer)
+    if free.facts.failed:
+        observer.warned([failed_fit(free.facts)], request.filled.source)
     model = shape(free, learned, rows=request.rows, observer=observer).model
     return FittedModel(model, planned, form=opened.rows.form, real=learned.sample)
 
@@ -74,6 +82,7 @@ def open_rows(request: FitRequest) -> OpenedRows:
         return OpenedRows(source.rows(), schema)
     rows = source.rows()
     surveyed = survey(rows, table_name(program), request.label)
+    check_size(surveyed.sample)
     return OpenedRows(rows, surveyed.schema, surveyed.sample)
 
 
@@ -100,6 +109,7 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     find_device(config.device)
     find_backbone(config)
     binned, sample = with_bins(opened.schema, config), opened.sample()
+    check_size(sample)
     cuts = find_cuts([condition for each in plans for condition in each.conditions], binned)
     codec = fit_codec(sample, binned, cuts.columns, cuts.sets)
     codes = encode(sample, codec)
@@ -107,6 +117,12 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     dependence = None if fits_whole(codec.sizes) else measure_dependence(codes, codec.sizes)
     cliques = choose_workload(codec.sizes, label, dependence)
     return Prepared(settle(plans[0], codec), codec, sample, codes, cliques, label, config, seed)
+
+
+def check_size(sample: Table) -> None:
+    """Refuse a single row; no row is refused elsewhere."""
+    if sample.rows == 1:
+        raise CutsError([single_row()])
 
 
 def modelled_label(codec: Codec) -> str | None:
@@ -123,9 +139,26 @@ def fit_free(learned: Learned, program: str, observer: Observer) -> Model:
     observer.stage("fitting")
     fitted = fit(counts, learned.label, config, seed=seed, smoothing=smoothing, seen=observer.fitted)
     facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
+    facts = with_quality(facts, fitted.mixture, counts, learned.label)
     return Model(fitted.mixture, learned.codec, program, learned.plan.spec, config, facts)
 
 
 def without_commands(spec: Spec) -> Spec:
     """The spec of a program that asks for nothing."""
     return replace(spec, commands=())
+
+
+def single_row() -> Diagnostic:
+    """A table of one row."""
+    title = "one row cannot be synthesised without copying it"
+    return Diagnostic("few-rows", title, help=f"give a table of at least 2 rows, better {FEW_ROWS} or more")
+
+
+def few_rows(rows: int) -> Diagnostic:
+    """A table of so few rows that the model resembles each of them."""
+    return Diagnostic(
+        "few-rows",
+        f"there are only {rows} rows: synthetic values will be close to real ones",
+        help="add rows, or keep the synthetic table as confidential as the real one",
+        severity="warning",
+    )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from cuts.assess.discriminator import Discriminator, compare_with_fitted
 from cuts.assess.learners import CLASSIFIERS, Classifier
 from cuts.assess.verify import Verdict, holds
 from cuts.assess.verify import verify as verify_spec
@@ -56,13 +57,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunResult:
-    """The outcome of a run: the model, a table drawn from it, and a verdict for every command."""
+    """The outcome of a run: the model, a table drawn from it, and a verdict for every command.
+
+    `discriminator` says how well a classifier separates the table from rows that the model was fitted to; None for a
+    private program, whose rows may not be read, and when there are too few rows.
+    """
 
     model: Model
     plan: Plan
     sample: Sample
     verdicts: tuple[Verdict, ...]
     output: Path | None = None
+    discriminator: Discriminator | None = None
 
     @property
     def table(self) -> Table:
@@ -110,7 +116,12 @@ def run(
         model=fitted.model.facts.numbers,
         panel=panel,
     )
-    return RunResult(fitted.model, fitted.plan, drawn, verdicts, output)
+    discriminator = None
+    if fitted.real is not None:
+        observer.stage("comparing with real rows")
+        schema = fitted.model.codec.schema
+        discriminator = compare_with_fitted(drawn.table, fitted.real, schema, seed=request.seed)
+    return RunResult(fitted.model, fitted.plan, drawn, verdicts, output, discriminator)
 
 
 def fit(request: FitRequest, *, observer: Observer | None = None) -> FittedModel:

@@ -79,7 +79,7 @@ class Facts:
     """How a model was made."""
 
     rows: int  # fitted to, and drawn unless another number is asked for
-    error: float  # mean total variation of the tables fitted to
+    error: float  # mean total variation of the tables fitted to, after the row rules were enforced
     steps: int
     smoothing: float
     seed: int
@@ -93,6 +93,9 @@ class Facts:
     trade_offs: tuple[TradeOff, ...] = ()
     group_shares: tuple[GroupShare, ...] = ()
     ways: tuple[CommandWay, ...] = ()
+    error_floor: float | None = None  # the error that sampling noise alone gives; None for a private model
+    failed: bool = False  # whether the fit, before any command, is far above that
+    furthest: tuple[str, ...] = ()  # columns furthest from their counts, if it failed
 
     @property
     def numbers(self) -> dict[Key, float]:

@@ -41,6 +41,8 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "empty-program",
     "empty-support",
     "extra-column",
+    "failed-fit",
+    "few-rows",
     "free-text",
     "impossible-row",
     "interrupted",
