@@ -337,6 +337,9 @@ def test_a_discriminator_tells_shifted_rows_and_not_real_ones() -> None:
     old = measure(train.assign(age=80), train, test, "discriminator").discriminator
     assert old is not None
     assert old.auc > 0.95
+    text = as_text(measure(train.assign(age=80), train, test, "discriminator"))
+    assert f"train (floor)  {old.train_auc:.3f}" in text
+    assert "AUC 0.5 or less means indistinguishable, 1 means that every row is detected" in text
 
 
 # --- the whole

@@ -90,8 +90,15 @@ def test_run_writes_as_many_rows_as_there_were_and_gives_verdicts(folder: Path) 
     assert list(rows[0]) == ["age", "ward", "smokes"]
     assert_rules_hold(rows)
     assert "1 hold, 0 fail" in out
-    last = r"^model: \d+ components, fit error 0\.\d+ \(below 0\.03 is close\); 120 rows written to p_synthetic\.csv$"
-    assert re.search(last, out, re.MULTILINE)
+    nearness, model = out.splitlines()[-3::2]
+    assert re.match(
+        r"A discriminator \(XGBoost, 5 folds, 120 rows of each table\) .* with an AUC of \d\.\d\d ", nearness
+    )
+    assert "the commands of the program also move the table" in nearness
+    noise = r"\(0 is perfect; sampling noise alone gives 0\.\d+\)"
+    assert re.fullmatch(
+        rf"model: \d+ components, fit error 0\.\d+ {noise}; 120 rows written to p_synthetic\.csv", model
+    )
     said = [line for line in err.splitlines() if not line.startswith(" ")]
     assert said[:2] == ["reading a sample of the rows", "counting"]
     assert "fitting" in said
@@ -132,9 +139,58 @@ def test_run_as_json_and_as_a_report(folder: Path) -> None:
     fitted = data["fit"]
     assert (fitted["rows"], fitted["steps"], fitted["backbone"], fitted["seed"]) == (120, 20, "table", 0)
     assert [verdict["holds"] for verdict in data["verdicts"]] == [True]
+    assert (fitted["failed"], fitted["furthest"]) == (False, [])
+    assert 0 < fitted["error_floor"] < 1
+    assert (data["discriminator"]["rows"], data["discriminator"]["folds"]) == (50, 5)
+    assert 0 <= data["discriminator"]["auc"] <= 1
     assert json.loads((folder / "r.json").read_text()) == data
     apart("run p.cuts -n 50 -o a.csv --config fast.toml --report r.txt -q", folder)
-    assert "1 hold, 0 fail" in (folder / "r.txt").read_text()
+    report = (folder / "r.txt").read_text()
+    assert "1 hold, 0 fail" in report
+    assert "A discriminator" in report
+    assert "fit error" in report
+
+
+@pytest.fixture
+def failing(folder: Path) -> Path:
+    """A program whose fit has one step for columns that determine each other."""
+    rows = "".join(f"{age},{paid}\n" for age, paid in [("20", "no"), ("30", "yes"), ("40", "no"), ("50", "yes")] * 50)
+    (folder / "paid.csv").write_text("age,paid\n" + rows)
+    (folder / "paid.cuts").write_text('SYNTHESIZE: "paid.csv"; END;\n')
+    (folder / "one.toml").write_text("steps = 1\nsmoothing = 0.0\n")
+    return folder
+
+
+def test_a_failed_fit_is_told_and_an_exit_code(failing: Path) -> None:
+    out, err, code = apart("run paid.cuts --config one.toml -o a.csv", failing)
+    assert code == 1
+    assert "warning[failed-fit]: the fit failed: its error is 0." in err
+    assert "more than 1 `steps`" in err
+    assert "the fit FAILED; 200 rows written to a.csv" in out
+    assert len(rows_in(failing / "a.csv")) == 200
+    out, err, code = apart("run paid.cuts --config one.toml -o a.csv --format json -q", failing)
+    assert (code, err) == (1, "")
+    data = json.loads(out)
+    assert (data["holds"], data["fit"]["failed"], {*data["fit"]["furthest"]}) == (True, True, {"age", "paid"})
+    (failing / "more.toml").write_text("steps = 200\nsmoothing = 0.0\n")
+    assert apart("run paid.cuts --config more.toml -o a.csv -q", failing)[2] == 0
+
+
+def test_a_model_whose_fit_failed_is_written_with_an_exit_code(failing: Path) -> None:
+    out, _, code = apart("fit paid.cuts --config one.toml -o a.synth -q", failing)
+    assert code == 1
+    assert "the fit FAILED; written to a.synth" in out
+    out, _, code = apart("fit paid.cuts --config one.toml -o a.synth -q --format json", failing)
+    assert (code, json.loads(out)["fit"]["failed"]) == (1, True)
+    assert apart("sample a.synth -n 10 -o b.csv", failing)[2] == 0
+
+
+def test_a_table_of_one_row_is_refused(folder: Path) -> None:
+    (folder / "people.csv").write_text(people(1))
+    out, err, code = apart("run p.cuts -q", folder)
+    assert (out, code) == ("", 1)
+    assert err.startswith("error[few-rows]: one row cannot be synthesised without copying it\n")
+    assert not (folder / "p_synthetic.csv").exists()
 
 
 def test_a_statistic_is_made_to_hold_and_told_with_all_its_numbers(folder: Path) -> None:

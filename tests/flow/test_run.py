@@ -97,7 +97,7 @@ def test_the_result_holds_model_table_verdicts_and_facts(tmp_path: Path) -> None
     assert result.table.arrow.equals(sample_table(result.model, 120, seed=4).arrow)
     written, _ = load(tmp_path / "out.csv")
     assert written.arrow.to_pylist() == result.table.arrow.to_pylist()
-    assert stages[-2:] == ["sampling rows", "verifying"]
+    assert stages[-3:] == ["sampling rows", "verifying", "comparing with real rows"]
 
 
 def test_one_call_does_what_the_command_does(tmp_path: Path) -> None:
@@ -124,3 +124,50 @@ def test_warnings_are_reported_before_the_fit() -> None:
     program = "SYNTHESIZE: p; ENFORCE: age > 20; ENFORCE: age > 19; END;"
     fit(make_request(program, people(), config=QUICK), observer=observer)
     assert heard.index("redundant-command") < heard.index("fitting")
+
+
+def test_a_run_says_how_near_the_table_is_to_the_rows_it_was_fitted_to() -> None:
+    config = Config(components=50, steps=200, threads=1)
+    near = run(make_request("SYNTHESIZE: p; END;", people(), config=config), panel=()).discriminator
+    assert near is not None
+    assert (near.rows, near.train_auc) == (300, None)
+    assert near.auc < 0.7
+    old = run(make_request("SYNTHESIZE: p; ENFORCE: age > 77; END;", people(), config=config), panel=()).discriminator
+    assert old is not None
+    assert old.auc > 0.95
+
+
+def test_too_few_rows_are_not_compared() -> None:
+    assert run(make_request("SYNTHESIZE: p; END;", people(), config=QUICK, rows=19), panel=()).discriminator is None
+
+
+@pytest.mark.parametrize("with_schema", [False, True])
+def test_one_row_is_refused_before_anything_is_fitted(with_schema: bool) -> None:
+    stages: list[str] = []
+    row = Table(people().arrow.slice(0, 1))
+    schema = infer_schema(people(), "people") if with_schema else None
+    with pytest.raises(cuts.CutsError, match="few-rows: one row cannot be synthesised without copying it"):
+        fit(make_request("SYNTHESIZE: p; END;", row, schema=schema, config=QUICK), observer=Observer(stages.append))
+    assert "fitting" not in stages
+
+
+@pytest.mark.parametrize(("rows", "warned"), [(2, True), (19, True), (20, False)])
+def test_few_rows_are_a_warning(rows: int, warned: bool) -> None:
+    codes: list[str] = []
+    observer = Observer(warned=lambda diagnostics, _: codes.extend(each.code for each in diagnostics))
+    few = Table(people().arrow.slice(0, rows))
+    fit(make_request("SYNTHESIZE: p; END;", few, schema=infer_schema(people(), "p"), config=QUICK), observer=observer)
+    assert ("few-rows" in codes) == warned
+
+
+@pytest.mark.parametrize(("steps", "failed"), [(1, True), (200, False)])
+def test_a_fit_far_from_its_counts_is_a_warning_that_names_columns(steps: int, failed: bool) -> None:
+    warnings: list[str] = []
+    observer = Observer(warned=lambda diagnostics, _: warnings.extend(each.title for each in diagnostics))
+    frame = pa.table({"age": [20, 30, 40, 50] * 100, "paid": ["no", "yes"] * 200, "coin": ["a", "b", "b", "a"] * 100})
+    config = Config(steps=steps, smoothing=0.0, threads=1)
+    facts = fit(make_request("SYNTHESIZE: p; END;", frame, config=config), observer=observer).model.facts
+    assert facts.failed == failed
+    assert any("the fit failed" in title and "`age`" in title for title in warnings) == failed
+    assert facts.error_floor is not None
+    assert 0 < facts.error_floor < 0.1

@@ -59,8 +59,7 @@ def measure_discriminator(
     real = thin(test, rows, rng)
     learner = find_detector()
     of_synthetic, of_train = (
-        _scores(learner, build_codes(thin(sample, rows, rng), train), build_codes(real, train), rng)
-        for sample in (synthetic, train)
+        _scores(learner, build_codes(thin(sample, rows, rng), real), rows, rng) for sample in (synthetic, train)
     )
     return Discriminator(rows, *_summary(of_synthetic), float(np.mean(of_train)), learner=learner)
 
@@ -73,9 +72,9 @@ def compare_with_fitted(synthetic: Table, real: Table, schema: Schema, *, seed: 
     if rows < MIN_FITTED_ROWS:
         return None
     rng = np.random.default_rng(seed)
-    ours, theirs = (build_codes(thin(sample, rows, rng), samples[1]) for sample in samples)
+    coded = build_codes(*(thin(sample, rows, rng) for sample in samples))
     learner = find_detector()
-    return Discriminator(rows, *_summary(_scores(learner, ours, theirs, rng)), learner=learner)
+    return Discriminator(rows, *_summary(_scores(learner, coded, rows, rng)), learner=learner)
 
 
 def find_detector() -> Detector:
@@ -96,16 +95,15 @@ def area_under_curve(scores: Floats, is_positive: IntArray) -> float:
     return float(above / (positive * (len(scores) - positive)))
 
 
-def _scores(learner: Detector, synthetic: Coded, real: Coded, rng: np.random.Generator) -> list[float]:
-    """The AUC on each fold of a classifier trained on the others."""
-    matrix = np.concatenate([synthetic.matrix, real.matrix])
-    rows = len(synthetic.matrix), len(real.matrix)
-    label = np.repeat([1, 0], rows)
-    fold = np.concatenate([rng.permutation(count) % FOLDS for count in rows])
+def _scores(learner: Detector, coded: Coded, rows: int, rng: np.random.Generator) -> list[float]:
+    """The AUC on each fold of a classifier trained on the others; the first `rows` rows are the positive ones."""
+    matrix = coded.matrix
+    label = np.repeat([1, 0], [rows, len(matrix) - rows])
+    fold = np.concatenate([rng.permutation(count) % FOLDS for count in (rows, len(matrix) - rows)])
     scores = []
     for number in range(FOLDS):
         held_out = fold == number
-        model = fit_model(_detector(learner, real.is_category), matrix[~held_out], label[~held_out])
+        model = fit_model(_detector(learner, coded.is_category), matrix[~held_out], label[~held_out])
         scores.append(area_under_curve(predict_probabilities(model, matrix[held_out])[:, 1], label[held_out]))
     return scores
 

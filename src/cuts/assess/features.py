@@ -43,21 +43,24 @@ class Coded:
     is_category: list[bool]
 
 
-def build_codes(sample: Sample, train: Sample) -> Coded:
-    """All columns of a sample; the train rows determine which categories are rare and the scale of numbers."""
+def build_codes(first: Sample, second: Sample) -> Coded:
+    """All columns of two samples, the rows of the first before those of the second.
+
+    Both determine which categories are rare: if one did alone, categories would be rare in the other more often.
+    """
     parts: list[Matrix] = []
-    for column in sample.columns:
-        values, known = sample.values[column.name], train.values[column.name]
+    for column in first.columns:
+        values = np.concatenate([first.values[column.name], second.values[column.name]])
         if isinstance(column, Category):
             codes, size = values.astype(np.int64), len(column.categories) + 2  # missing and unknown are codes too
             if size > MAX_CODES:
-                codes = _shared(known.astype(np.int64), size, MAX_CODES)[codes]
+                codes = _shared(codes, size, MAX_CODES)[codes]
             parts.append(codes.astype(np.float32))
         else:
             scaled = (values - column.low) / ((column.high - column.low) or 1.0)  # large moments keep their digits
             parts.append(scaled.astype(np.float32))
-    matrix: Matrix = np.stack(parts, axis=1) if parts else np.zeros((sample.rows, 0), np.float32)
-    return Coded(matrix, [isinstance(column, Category) for column in sample.columns])
+    matrix: Matrix = np.stack(parts, axis=1)
+    return Coded(matrix, [isinstance(column, Category) for column in first.columns])
 
 
 def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:

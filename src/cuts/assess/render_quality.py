@@ -170,7 +170,7 @@ def _discriminator(discriminator: Discriminator) -> str:
     lines = [
         f"Discriminator: {discriminator.learner}, {discriminator.folds} folds, separates {rows}",
         table,
-        "AUC 0.5 means indistinguishable, 1 means that every row is recognised; floor: real rows against real rows",
+        "AUC 0.5 or less means indistinguishable, 1 means that every row is detected; floor: real against real rows",
     ]
     return "\n".join(lines)
 
@@ -183,7 +183,7 @@ def against_fitted(discriminator: Discriminator | None, *, commands: bool) -> st
     return (
         f"A discriminator ({discriminator.learner}, {discriminator.folds} folds, "
         f"{discriminator.rows:,} rows of each table) separates synthetic from real rows with an AUC of "
-        f"{discriminator.auc:.2f} (0.50 is indistinguishable, 1.00 is trivial). "
+        f"{discriminator.auc:.2f} (0.50 or less is indistinguishable, 1.00 is trivial). "
         f"The real rows are those that the model was fitted to{moved}."
     )
 
