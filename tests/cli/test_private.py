@@ -141,6 +141,13 @@ def test_no_number_of_real_rows_is_told_or_written(folder: Path) -> None:
         assert not re.search(r"\b1,?737\b", told)
     mean = np.mean([int(row["age"]) for row in rows_in(folder / "people.csv")])
     assert f"{mean:.3f}" not in told
+    report = json.loads((folder / "r.json").read_text())
+    assert report["discriminator"] is None
+    assert (report["fit"]["error_floor"], report["fit"]["failed"]) == (None, False)
+    text, code = cuts("run p.cuts --schema s.toml --config fast.toml -o a.csv --report r.txt", folder)
+    assert code == 0, text
+    assert "discriminator" not in text + (folder / "r.txt").read_text()
+    assert "comparing with real rows" not in text
 
 
 def test_progress_is_told_in_stages_and_shares_never_in_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

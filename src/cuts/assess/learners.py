@@ -87,6 +87,6 @@ def missing_extra(packages: list[str]) -> Diagnostic:
     return Diagnostic(
         "missing-extra",
         f"training classifiers needs {' and '.join(packages)}",
-        help='install them with `pip install "cuts[report]"`, or use `--parts marginals,leakage`, which needs neither',
+        help='install with `pip install "cuts[report]"`, or use `--parts marginals,leakage`, which need no classifier',
         exit_code=USAGE,
     )

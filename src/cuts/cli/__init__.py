@@ -1,6 +1,6 @@
 """The command line: results on stdout, talk on stderr, `--format json` for machines.
 
-Exit codes: 0 ok, 1 the program, the data or a verification is at fault, 2 usage, 3 contradiction or target out of
+Exit codes: 0 ok, 1 the program, the data, a verification or a fit is at fault, 2 usage, 3 contradiction or target out of
 reach, 5 privacy refused, 130 interrupted. Each module holds the commands of one subject in its own `app`; nothing here
 imports torch.
 """
