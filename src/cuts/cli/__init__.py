@@ -1,8 +1,8 @@
 """The command line: results on stdout, talk on stderr, `--format json` for machines.
 
-Exit codes: 0 ok, 1 the program, the data, a verification or a fit is at fault, 2 usage, 3 contradiction or target out of
-reach, 5 privacy refused, 130 interrupted. Each module holds the commands of one subject in its own `app`; nothing here
-imports torch.
+Exit codes: 0 ok, 1 the program, the data, a verification or a fit is at fault, 2 usage, 3 contradiction or target out
+of reach, 5 privacy refused, 130 interrupted. Each module holds the commands of one subject in its own `app`; nothing
+here imports torch.
 """
 
 from __future__ import annotations
