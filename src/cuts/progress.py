@@ -34,8 +34,8 @@ class Round:
 class Observer:
     """Functions that are called as the work goes on; by default nothing is reported.
 
-    They hear of the next stage, the rows counted so far, steps of a fit, private rounds, warnings about the program, the
-    rows and the fit, and what has been spent on private data so far.
+    They hear of the next stage, the rows counted so far, steps of a fit, private rounds, warnings about the program,
+    the rows and the fit, and what has been spent on private data so far.
     """
 
     stage: Say = lambda _: None
