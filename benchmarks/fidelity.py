@@ -29,6 +29,8 @@ import pandas as pd
 from fidelity_measures import RealTable, measure_real, measure_synthetic
 from harness import say, show, write_json
 
+from cuts.text.diagnostic import counted
+
 HELD_OUT = 0.3  # of the train rows
 MEASURES = {
     "r2": ("TSTR R2", "{:.4f}"),
@@ -221,7 +223,7 @@ def report(name: str, found: dict[str, Any]) -> None:
                 ]
             )
     train, test = found["rows"]
-    title = f"{name}: {len(runs)} fits of {train:,} rows, {test:,} test rows"
+    title = f"{name}: {counted(len(runs), 'fit')} of {train:,} rows, {test:,} test rows"
     show(title, ["", "mean", "std", "real rows"], lines)
 
 
