@@ -119,6 +119,8 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
 
 def choose_ties(specs: Sequence[Spec], sample: Table, schema: Schema) -> tuple[Tie, ...]:
     """The columns to tie: those that row rules compare, and others that the rows show to move together."""
+    if any(spec.privacy is not None for spec in specs):
+        return ()
     by_rules = rule_ties(specs, schema)
     commands = [command for spec in specs for command in spec.commands]
     preds = [rule.pred for spec in specs for rule in spec.rules]
