@@ -35,6 +35,7 @@ class Config:
     slices: int = 1  # random conditional tables compared per step, beside those of the label
     bins: int | None = None  # of numeric columns, instead of the schema's
     binning: Literal["quantile", "uniform"] | None = None  # instead of the schema's
+    ties: bool = True  # learn the difference of two columns that a rule compares or that hardly differ
     drawing: Drawing = "systematic"
     device: str = "auto"  # `cpu`, `cuda`, `mps`, or the best there is
     threads: int | None = None  # of the linear algebra; otherwise one, or all cores for large tables
@@ -120,6 +121,7 @@ _VALID: dict[str, tuple[str, Callable[[object], bool]]] = {
     "slices": ("a whole number from 0 to 64", _whole(0, 64)),
     "bins": ("a whole number from 2 to 1,000", _maybe(_whole(2, 1_000))),
     "binning": ('"quantile" or "uniform"', _maybe(_one_of("quantile", "uniform"))),
+    "ties": ("true or false", lambda value: isinstance(value, bool)),
     "drawing": ('"systematic" or "independent"', _one_of("systematic", "independent")),
     "device": ('"auto", "cpu", "cuda" or "mps"', lambda value: isinstance(value, str)),
     "threads": ("a whole number from 1 to 1,024", _maybe(_whole(1, 1_024))),

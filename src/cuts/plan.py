@@ -15,6 +15,7 @@ from cuts.config import Config
 from cuts.data.codec import Codec
 from cuts.data.columns import Numeric
 from cuts.data.schema import Category, Schema
+from cuts.data.ties import coordinates
 from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
@@ -37,9 +38,10 @@ from cuts.lang.spec import (
 )
 from cuts.lang.targets import target_values
 from cuts.lang.walks import level, statistics_of
-from cuts.logic.core import Cuts, build_grid, comparisons, find_cuts
+from cuts.logic.core import Cuts, comparisons, find_cuts, tied_codec
 from cuts.logic.layout import conditions, lay_out
 from cuts.logic.splits import find_splits
+from cuts.logic.ties import rule_ties, substitute
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import DEFAULT_SETTINGS
 from cuts.text.columns import align
@@ -98,15 +100,18 @@ class Plan:
 
 def plan(spec: Spec, config: Config | None = None) -> Plan:
     """The plan of a spec under some settings, as far as it can be made without rows."""
-    conditions = _conditions(spec)
-    schema = with_bins(spec.schema, config or Config())
-    return settle(Plan(spec, (), conditions), build_grid(conditions, schema).codec)
+    config = config or Config()
+    conditions, schema = _conditions(spec), with_bins(spec.schema, config)
+    ties = rule_ties([spec], schema) if config.ties else ()
+    inner = [substitute(condition, schema, ties) for condition in conditions]
+    codec = tied_codec(schema, ties, find_cuts(inner, coordinates(schema, ties)))
+    return settle(Plan(spec, (), conditions), codec)
 
 
 def settle(draft: Plan, codec: Codec) -> Plan:
     """The plan once the bins are known: a closed form exists only where components need not be split too finely."""
     tilted = _closed_forms(draft.spec, codec)
-    steps = tuple(_step(command, command.origin.number in tilted) for command in draft.spec.commands)
+    steps = tuple(_step(command, command.origin.number in tilted, codec) for command in draft.spec.commands)
     return replace(draft, steps=steps)
 
 
@@ -126,7 +131,8 @@ def label_kept(spec: Spec, label: str | None) -> str | None:
 
     Steering moves just that, the rates of the label by group, so then nothing is kept.
     """
-    return None if any(_way(command, False) == "steer" for command in spec.commands) else label
+    commands = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
+    return None if any(_classifier_way(command) == "steer" for command in commands) else label
 
 
 # --- decisions
@@ -160,10 +166,10 @@ def _closed_forms(spec: Spec, codec: Codec) -> frozenset[int]:
     return frozenset(number for number, able in zip(asked, possible, strict=True) if able)
 
 
-def _way(command: Bound, is_closed: bool) -> Way:
+def _way(command: Bound, is_closed: bool, codec: Codec) -> Way:
     match command:
         case RowRule(pred, _, mode, method):
-            if ties_columns(pred):  # no bin decides such a rule, so it acts on the rows drawn only
+            if ties_columns(substitute(pred, codec.schema, codec.ties)):  # no bin decides it: it acts on drawn rows
                 return "diagram"
             return "train + diagram" if method == "penalty" else "diagram + repair" if mode == "repair" else "diagram"
         case TableGoal() | TableAim():
@@ -202,8 +208,8 @@ def asks_for_less(command: Command) -> bool:
 # --- words
 
 
-def _step(command: Bound, is_closed: bool) -> Step:
-    origin, way = command.origin, _way(command, is_closed)
+def _step(command: Bound, is_closed: bool, codec: Codec) -> Step:
+    origin, way = command.origin, _way(command, is_closed, codec)
     return Step(origin.number, origin.line, origin.title, level(command), _promise(command), way, _how(command, way))
 
 

@@ -33,7 +33,8 @@ WAYS = {  # one program per way, and what the plan says of its first command
     "ENFORCE: age > 30": "diagram + repair",
     "ENFORCE: kind == a IMPLIES age > 30": "diagram + repair",
     "ENFORCE: age > 30 WITH mode=condition": "diagram",
-    "ENFORCE: start <= stop": "diagram",
+    "ENFORCE: start <= stop": "diagram + repair",  # a bound on the difference of the two columns
+    "ENFORCE: start <= 2 * stop": "diagram",
     "ENFORCE: IMPLICATION: PARAM 0.00001: kind == a IMPLIES age < 40 WITH method=penalty": "train + diagram",
     "ENFORCE: E[age] == 40": "tilt",
     "ENFORCE: E[age | kind == a] == E[age | kind == b]": "tilt",

@@ -155,4 +155,5 @@ def _without(schema: Schema, names: set[str]) -> Schema:
         label=None if schema.label in names else schema.label,
         protected=tuple(name for name in schema.protected if name not in names),
         derived=tuple(pair for pair in schema.derived if not {*pair} & names),
+        formulas=tuple((name, of) for name, of in schema.formulas if not {name, *of.columns} & names),
     )

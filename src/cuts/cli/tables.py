@@ -24,9 +24,10 @@ from cuts.cli.options import (
 )
 from cuts.cli.shared import counts, print_json, say
 from cuts.data.column_facts import column_facts, find_derived
-from cuts.data.conform import check_table
+from cuts.data.conform import check_table, conform
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
+from cuts.data.relations import find_relations
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
 from cuts.flow import inputs
@@ -90,7 +91,7 @@ def schema_infer(
     id_: IdOption = None,
     keep_derived: Annotated[
         bool,
-        typer.Option("--keep-derived", help="Keep columns that another column determines, and compute them from it."),
+        typer.Option("--keep-derived", help="Keep columns that other columns determine, and compute them from these."),
     ] = False,
     delimiter: DelimiterOption = None,
     quote: QuoteOption = None,
@@ -104,8 +105,13 @@ def schema_infer(
     rows = inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
     name = Path(table).name.split(".")[0]
     schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drop or (), ids=id_ or ())
+    relations = find_relations(conform(rows, schema), schema)
     if keep_derived:
+        schema = replace(schema, formulas=relations)
         schema = replace(schema, derived=find_derived(rows, schema))
+    else:
+        for column, formula in relations:
+            say(f'`{column}` equals {formula.text} in every row; to keep that, give it `formula = "{formula.text}"`')
     as_json = format == "json" or (output is not None and output.suffix.lower() == ".json")
     text = json.dumps(as_data(schema), indent=2, ensure_ascii=False) + "\n" if as_json else render_toml(schema)
     if output is None:

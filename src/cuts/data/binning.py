@@ -65,7 +65,7 @@ def fit_codec(
             separated = list((sets or {}).get(column.name, ()))
             bins.append(_category_bins(typed, column, separated, limits, declared=schema.provenance == "declared"))
         else:
-            bins.append(_numeric_bins(typed, column, tuple((cuts or {}).get(column.name, ()))))
+            bins.append(numeric_bins(typed, column, tuple((cuts or {}).get(column.name, ()))))
     return Codec(schema, tuple(bins), _derived(typed, schema))
 
 
@@ -77,7 +77,8 @@ def _spread_rows(table: Table) -> Table:
 # --- numbers
 
 
-def _numeric_bins(typed: Table, column: Numeric, cuts: tuple[float, ...]) -> NumericBins:
+def numeric_bins(typed: Table, column: Numeric, cuts: tuple[float, ...] = ()) -> NumericBins:
+    """The bins of a numeric column of a conformed table."""
     numbers = typed.numbers(column.name)
     values = np.sort(numbers[~np.isnan(numbers)])
     values = values[(values >= column.low) & (values <= column.high)]

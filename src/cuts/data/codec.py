@@ -3,7 +3,9 @@
 A category column has one bin per category, or per group of rarer ones; a numeric column has half-open bins
 `[edge, next edge)`; a column that may be missing has one more bin, the last. Every constant the program compares with
 is an edge, so no bin straddles a comparison: `x > c` begins at the next value the column can have. `data/binning.py`
-chooses bins from rows; without rows they are of equal width.
+chooses bins from rows; without rows they are of equal width. Some columns are not modelled but follow from others when
+rows are decoded: derived columns are looked up, tied columns (`data/ties.py`) and computed columns (`data/computed.py`)
+are sums and formulas of others.
 """
 
 from __future__ import annotations
@@ -18,13 +20,15 @@ import pyarrow.compute as pc
 
 from cuts.data.bin_contents import Members, Pieces, join_members, join_pieces
 from cuts.data.columns import Category, Modelled, Numeric
-from cuts.data.conform import column_problems, conform
+from cuts.data.computed import rounded
+from cuts.data.conform import column_problems, conform, formula_problems
 from cuts.data.identifiers import make_identifiers
 from cuts.data.lattice import at_least, before
 from cuts.data.physical import as_arrow, as_numbers
 from cuts.data.schema import Empty, Identifier, Schema
 from cuts.data.table import Floats, IntArray, Table
-from cuts.text.diagnostic import CutsError, Diagnostic
+from cuts.data.ties import Tie, coordinates, tied_numbers, with_hidden
+from cuts.text.diagnostic import CutsError
 
 Codes: TypeAlias = dict[str, IntArray]
 
@@ -65,11 +69,20 @@ Follows: TypeAlias = tuple[
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """The bins of every modelled column of a schema, and the values of derived columns."""
+    """The bins of every modelled column of a schema, and the values of derived columns.
+
+    A tied column is not among the modelled ones: the hidden column that it is computed from is there in its place.
+    """
 
     schema: Schema
     columns: tuple[ColumnBins, ...]
     derived: tuple[Follows, ...] = ()
+    ties: tuple[Tie, ...] = ()
+
+    @property
+    def inner(self) -> Schema:
+        """The schema with hidden columns in the place of tied ones: the bins, and predicates on them, are about it."""
+        return coordinates(self.schema, self.ties)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -96,33 +109,43 @@ def build_codec(schema: Schema, cuts: Mapping[str, Iterable[float]], *, coarse: 
 
 
 def encode(table: Table, codec: Codec) -> Codes:
-    """The bin of every value; raises `CutsError` when a value lies outside the schema."""
-    typed = conform(table, codec.schema, [bins.column.name for bins in codec.columns])
-    codes: Codes = {}
-    problems: list[Diagnostic] = []
-    for bins in codec.columns:
-        column_diagnostics = column_problems(typed, bins.column)
-        problems += column_diagnostics
-        if not column_diagnostics:
-            name = bins.column.name
-            codes[name] = np.where(typed.missing(name), bins.size - 1, bin_of(typed, bins))
+    """The bin of every value; raises `CutsError` when a value lies outside the schema or breaks a formula of it."""
+    tied = {tie.hidden.name: tie.column for tie in codec.ties}
+    modelled = [tied.get(bins.column.name, bins.column.name) for bins in codec.columns]
+    formulas = [(codec.schema.number(name), formula) for name, formula in codec.schema.formulas if name in table.names]
+    typed = conform(table, codec.schema, [*modelled, *(column.name for column, _ in formulas)])
+    problems = [problem for name in modelled for problem in column_problems(typed, codec.schema.learned(name))]
+    if not problems:
+        problems = [problem for column, formula in formulas for problem in formula_problems(typed, column, formula)]
     if problems:
         raise CutsError(problems)
-    return codes
+    typed = with_hidden(typed, typed, codec.ties)
+    return {
+        bins.column.name: np.where(typed.missing(bins.column.name), bins.size - 1, bin_of(typed, bins))
+        for bins in codec.columns
+    }
 
 
-def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
-    """One value per code, sampled from its bin; identifiers are generated, derived columns looked up.
+def decode(
+    codes: Codes, codec: Codec, *, seed: int, first: int = 0, values: Mapping[str, Floats] | None = None
+) -> Table:
+    """One value per code, sampled from its bin; identifiers are generated, columns that follow from others computed.
 
-    A table too large to decode at once is decoded in blocks; `first` is the number of rows before the block. Every
-    block has its own random numbers, determined by `seed` and `first`, and identifiers continue counting.
+    `values` are values of numeric columns that were drawn elsewhere (NaN means missing). A table too large to decode at
+    once is decoded in blocks; `first` is the number of rows before the block. Every block has its own random numbers,
+    determined by `seed` and `first`, and identifiers continue counting.
     """
     rows = len(next(iter(codes.values())))
     streams = iter(np.random.SeedSequence([seed, first]).spawn(len(codec.columns)))
     arrays: dict[str, pa.Array] = {}
+    numbers: dict[str, Floats] = dict(values or {})
     for bins in codec.columns:
-        rng = np.random.Generator(np.random.Philox(next(streams)))
-        arrays[bins.column.name] = _values(codes[bins.column.name], bins, rng)
+        rng, name = np.random.Generator(np.random.Philox(next(streams))), bins.column.name
+        if isinstance(bins, CategoryBins):
+            arrays[name] = _categories(codes[name], bins, rng)
+        elif name not in numbers:
+            numbers[name] = _numbers(codes[name], bins, rng)
+    arrays.update(compute(numbers, codec))
     values_by_key = {name: values for name, _, values in codec.derived}
     for name, determinant in codec.schema.derived:
         arrays[name] = follow(arrays[determinant], values_by_key.get(name, {}), codec.schema.learned(name))
@@ -132,6 +155,20 @@ def decode(codes: Codes, codec: Codec, *, seed: int, first: int = 0) -> Table:
         elif isinstance(column, Empty):
             arrays[column.name] = pa.nulls(rows)
     return Table(pa.table({name: arrays[name] for name in codec.schema.names}))
+
+
+def compute(numbers: Mapping[str, Floats], codec: Codec) -> dict[str, pa.Array]:
+    """The numeric columns of a schema, tied and computed ones included, from the values of the modelled ones."""
+    known = dict(numbers)
+    for tie in codec.ties:
+        known[tie.column] = tied_numbers(known[tie.hidden.name], known[tie.anchor], tie)
+    for name, formula in codec.schema.formulas:
+        known[name] = rounded(formula.numbers(known), codec.schema.number(name))
+    return {
+        column.name: _as_array(known[column.name], column)
+        for column in codec.schema
+        if isinstance(column, Numeric) and column.name in known
+    }
 
 
 def with_identifiers(table: Table, codec: Codec, *, seed: int, first: int) -> Table:
@@ -212,11 +249,18 @@ def bin_of(typed: Table, bins: ColumnBins) -> IntArray:
     return np.searchsorted(np.array(bins.edges), typed.numbers(name), side="right").astype(np.int64) - 1
 
 
-def _values(codes: IntArray, bins: ColumnBins, rng: np.random.Generator) -> pa.Array:
-    last = bins.size - 1 if bins.column.missing else bins.size
-    missing = codes == last
-    bin_numbers = np.where(missing, 0, codes)
-    if isinstance(bins, CategoryBins):
-        indices = pa.array(bins.contents.draw(bin_numbers, rng), mask=missing)
-        return pa.array(bins.column.categories, pa.string()).take(indices)
-    return as_arrow(bins.contents.draw(bin_numbers, rng), bins.column, missing)
+def _categories(codes: IntArray, bins: CategoryBins, rng: np.random.Generator) -> pa.Array:
+    missing = codes == len(bins.groups)
+    indices = pa.array(bins.contents.draw(np.where(missing, 0, codes), rng), mask=missing)
+    return pa.array(bins.column.categories, pa.string()).take(indices)
+
+
+def _numbers(codes: IntArray, bins: NumericBins, rng: np.random.Generator) -> Floats:
+    """One value per code, NaN where it is missing."""
+    missing = codes == len(bins.edges)
+    return np.where(missing, np.nan, bins.contents.draw(np.where(missing, 0, codes), rng))
+
+
+def _as_array(numbers: Floats, column: Numeric) -> pa.Array:
+    missing = np.isnan(numbers)
+    return as_arrow(np.where(missing, column.low, numbers), column, missing)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec import Meta, Struct, ValidationError, convert
@@ -20,6 +20,7 @@ from cuts.data.columns import Category, Modelled, Numeric
 from cuts.data.schema import Schema, as_data
 from cuts.data.schema_file import schema_from
 from cuts.data.table import Bools, Floats, IntArray
+from cuts.data.ties import Tie, can_tie, coordinates, make_tie
 
 
 def codec_data(codec: Codec) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def codec_data(codec: Codec) -> dict[str, Any]:
             {"column": name, "from": source, "keys": list(values), "values": list(values.values())}
             for name, source, values in codec.derived
         ],
+        **({"ties": [_tie_data(tie) for tie in codec.ties]} if codec.ties else {}),
     }
 
 
@@ -44,10 +46,12 @@ def codec_from(data: object, schema: Schema | None = None) -> Codec:
     stored = _stored_schema(stored_codec)
     if schema is not None and schema != stored:
         raise ValueError("the codec was fitted for another schema")
-    if len(stored_codec.columns) != len(stored.modelled):
+    ties = _ties(stored_codec.ties, stored)
+    modelled = coordinates(stored, ties).modelled
+    if len(stored_codec.columns) != len(modelled):
         raise _damaged("the codec", "it does not have the columns of its schema")
-    bins = tuple(_bins(fields, column) for fields, column in zip(stored_codec.columns, stored.modelled, strict=True))
-    return Codec(stored, bins, tuple(_follows(fields, stored) for fields in stored_codec.derived))
+    bins = tuple(_bins(fields, column) for fields, column in zip(stored_codec.columns, modelled, strict=True))
+    return Codec(stored, bins, tuple(_follows(fields, stored) for fields in stored_codec.derived), ties)
 
 
 def fingerprint(codec: Codec) -> str:
@@ -68,6 +72,10 @@ def _bins_data(bins: ColumnBins) -> dict[str, Any]:
     return {"column": bins.column.name, "edges": list(bins.edges), "low": low, "high": high, **shares}
 
 
+def _tie_data(tie: Tie) -> dict[str, Any]:
+    return {"column": tie.column, "anchor": tie.anchor, "sign": tie.sign}  # the hidden column follows from the schema
+
+
 # --- reading
 
 
@@ -86,11 +94,18 @@ class _DerivedData(Struct, frozen=True, rename={"source": "from"}):
     values: list[str | _Number | None]
 
 
+class _TieData(Struct, frozen=True):
+    column: str
+    anchor: str
+    sign: Literal[1, -1]
+
+
 class _CodecData(Struct, frozen=True):
     schema: dict[str, Any]
     names: list[str]
     columns: list[dict[str, Any]]  # `_NumericData` or `_CategoryData`, as the schema says
     derived: list[_DerivedData]
+    ties: list[_TieData] = []
 
 
 class _NumericData(Struct, frozen=True):
@@ -194,3 +209,17 @@ def _follows(fields: _DerivedData, schema: Schema) -> Follows:
     if len(set(fields.keys)) != len(fields.values) or not is_valid:
         raise _damaged(f"the derived column `{fields.column}`", "`values` are not values of the column")
     return fields.column, fields.source, dict(zip(fields.keys, fields.values, strict=True))
+
+
+def _ties(stored: list[_TieData], schema: Schema) -> tuple[Tie, ...]:
+    """The ties of the codec; their hidden columns follow from the schema."""
+    ties: list[Tie] = []
+    for fields in stored:
+        where = f"the tied column `{fields.column}`"
+        if fields.column not in schema or fields.anchor not in schema or fields.column == fields.anchor:
+            raise _damaged(where, "it is not a column of its schema")
+        used = {name for tie in ties for name in (tie.column, tie.anchor)}
+        if not can_tie(schema[fields.column], schema[fields.anchor], schema) or fields.column in used:
+            raise _damaged(where, "it cannot be computed from its anchor")
+        ties.append(make_tie(fields.column, fields.anchor, fields.sign, schema))
+    return tuple(ties)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from cuts.data.binning import Limits, category_counts, fit_codec
 from cuts.data.codec import CategoryBins
+from cuts.data.computed import Formula
 from cuts.data.conform import conform
+from cuts.data.relations import find_relations
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
 from cuts.data.table import IntArray, Table
 from cuts.data.temporal import show_moment
@@ -40,11 +43,12 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
     typed = conform(table, schema)
     sizes = {bins.column.name: bins for bins in codec.columns}
     follows = {**dict(find_derived(table, schema)), **dict(schema.derived)}
+    found = dict(find_relations(typed, schema))
     facts = []
     for column in schema:
         missing = float(table.missing(column.name).mean())
         bins = sizes.get(column.name)
-        notes = _notes(column, follows.get(column.name), schema)
+        notes = [*_notes(column, follows.get(column.name), schema), *_formula_notes(column, found, schema)]
         if isinstance(column, Category) and isinstance(bins, CategoryBins):
             notes += _category_notes(typed, column, bins, limits, declared=schema.provenance == "declared")
         facts.append(
@@ -145,6 +149,16 @@ def _notes(column: Column, source: str | None, schema: Schema) -> list[str]:
     elif source is not None:
         notes.append(f'follows from {source}: keep it exactly with derived_from = "{source}"')
     return notes
+
+
+def _formula_notes(column: Column, found: Mapping[str, Formula], schema: Schema) -> list[str]:
+    stated = dict(schema.formulas).get(column.name)
+    if stated is not None:
+        return [f"computed as {stated.text} in every row"]
+    formula = found.get(column.name)
+    if formula is None:
+        return []
+    return [f'equals {formula.text} in every row: keep it exactly with formula = "{formula.text}"']
 
 
 def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: Limits, *, declared: bool) -> list[str]:

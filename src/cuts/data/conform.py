@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cuts.data.computed import Formula, breaks
 from cuts.data.physical import as_numbers
-from cuts.data.schema import Category, Column, Integer, Modelled, Schema, Temporal, Unmodelled
+from cuts.data.schema import Category, Column, Integer, Modelled, Numeric, Schema, Temporal, Unmodelled
 from cuts.data.table import Bools, Table
 from cuts.data.temporal import show_moment
 from cuts.text import names
-from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean, has_errors
 
 
 def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) -> Table:
@@ -56,6 +57,10 @@ def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
             problems += error.diagnostics
             continue
         problems += column_problems(typed, column)
+    if not has_errors(problems):
+        for name, formula in schema.formulas:
+            typed = conform(table, schema, [name, *formula.columns])
+            problems += formula_problems(typed, schema.number(name), formula)
     return tuple(problems)
 
 
@@ -87,6 +92,12 @@ def column_problems(typed: Table, column: Modelled) -> list[Diagnostic]:
         value = typed.first([row], [column.name])[0][column.name]
         problems.append(outside_schema(column, int(outside.sum()), row, value))
     return problems
+
+
+def formula_problems(typed: Table, column: Numeric, formula: Formula) -> list[Diagnostic]:
+    """The diagnostics of a conformed table about a computed column: rows whose value is not what its formula says."""
+    broken = breaks(formula, column, {name: typed.numbers(name) for name in (column.name, *formula.columns)})
+    return [broken_formula(column, formula, int(broken.sum()), int(broken.argmax()))] if broken.any() else []
 
 
 def _as_texts(table: Table, column: Category) -> pa.Array | None:
@@ -154,6 +165,16 @@ def unexpected_missing(column: Column, count: int, row: int) -> Diagnostic:
         "unexpected-missing",
         f"the column `{column.name}` has {counted(count, 'missing value')}, the first in row {row + 1}",
         help=f"add `missing = true` to `{column.name}` in the schema",
+    )
+
+
+def broken_formula(column: Numeric, formula: Formula, count: int, row: int) -> Diagnostic:
+    """Rows in which a computed column is not what its formula says."""
+    rows = f"{counted(count, 'row')}, the first of them row {row + 1}"
+    return Diagnostic(
+        "broken-formula",
+        f"the column `{column.name}` is not `{formula.text}` in {rows}",
+        help=f"correct the table, or remove the `formula` line of `{column.name}` from the schema",
     )
 
 

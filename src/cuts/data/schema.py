@@ -25,6 +25,7 @@ from cuts.data.columns import (
     Temporal,
     Unmodelled,
 )
+from cuts.data.computed import Formula, LinearSum
 from cuts.data.temporal import show_moment
 from cuts.vocab.fairness_measures import default_outcome
 
@@ -48,6 +49,7 @@ class Schema:
         MAX_CATEGORIES  # bins per category column; if there are more categories, rarer ones share bins
     )
     min_count: int = MIN_COUNT  # rows a category needs to be sampled, unless the schema is declared
+    formulas: tuple[tuple[str, Formula], ...] = ()  # computed columns, and what they are computed of
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,7 +60,9 @@ class Schema:
         if len(set(names)) < len(names):
             raise ValueError("a column is named twice")
         mentioned = [*self.protected, *(() if self.label is None else (self.label,))]
-        for special in (*mentioned, *(name for pair in self.derived for name in pair)):
+        derived = (name for pair in self.derived for name in pair)
+        computed = (name for column, formula in self.formulas for name in (column, *formula.columns))
+        for special in (*mentioned, *derived, *computed):
             if special not in names:
                 raise ValueError(f"there is no column `{special}`")
 
@@ -84,11 +88,28 @@ class Schema:
 
     @property
     def modelled(self) -> tuple[Modelled, ...]:
-        """The columns a model learns: all but identifiers, empty and derived columns."""
-        derived = {name for name, _ in self.derived}
+        """The columns a model learns: all but identifiers, empty, derived and computed columns."""
+        follows = {name for name, _ in (*self.derived, *self.formulas)}
         return tuple(
-            column for column in self.columns if not isinstance(column, Unmodelled) and column.name not in derived
+            column for column in self.columns if not isinstance(column, Unmodelled) and column.name not in follows
         )
+
+    def sum_of(self, name: str) -> LinearSum | None:
+        """The sum that a column with a formula is, if it is one whose values need no rounding; None for others."""
+        formula = dict(self.formulas).get(name)
+        linear = None if formula is None else formula.linear()
+        if linear is None:
+            return None
+        units = [self.number(part).per_unit or 0 for part in linear[0]]
+        per_unit = self.number(name).per_unit
+        whole = all(value.denominator == 1 for value in (*linear[0].values(), linear[1]))
+        return linear if per_unit is None or (whole and all(0 < unit <= per_unit for unit in units)) else None
+
+    def number(self, name: str) -> Numeric:
+        """A numeric column."""
+        column = self[name]
+        assert isinstance(column, Numeric), name
+        return column
 
 
 def matches(name: str, candidates: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,14 +148,9 @@ def as_data(schema: Schema) -> dict[str, Any]:
         data["max_categories"] = schema.max_categories
     if schema.min_count != MIN_COUNT:
         data["min_count"] = schema.min_count
-    follows = dict(schema.derived)
-    data["columns"] = {
-        column.name: {
-            **_column_data(column),
-            **({"derived_from": follows[column.name]} if column.name in follows else {}),
-        }
-        for column in schema
-    }
+    follows = {name: {"derived_from": source} for name, source in schema.derived}
+    follows.update({name: {"formula": formula.text} for name, formula in schema.formulas})
+    data["columns"] = {column.name: {**_column_data(column), **follows.get(column.name, {})} for column in schema}
     return data
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import tomli_w
 
-from cuts.data.columns import Binning
+from cuts.data.columns import Binning, Numeric
+from cuts.data.computed import Formula, parse_formula
 from cuts.data.schema import (
     MAX_CATEGORIES,
     MIN_COUNT,
@@ -32,7 +33,8 @@ from cuts.text.files import read_text
 _TOP_KEYS = ("name", "label", "protected", "drop", "max_categories", "min_count", "provenance", "columns")
 _MOMENT_KINDS = ("date", "time", "timestamp", "duration")
 _KINDS = ("category", "integer", "real", *_MOMENT_KINDS, "id", "empty")
-_NUMERIC_KEYS = ("kind", "range", "bins", "binning", "missing", "derived_from")
+_NUMERIC_KEYS = ("kind", "range", "bins", "binning", "missing", "derived_from", "formula")
+_FORMULA_HELP = "a formula is about numbers, dates and times that are neither derived nor computed themselves"
 _KEYS = {
     "category": ("kind", "categories", "ordered", "missing", "derived_from"),
     "integer": _NUMERIC_KEYS,
@@ -94,6 +96,7 @@ def schema_from(data: object, title: str) -> Schema:
         if isinstance(fields, Mapping) and "derived_from" in fields
     )
     names = set(map(str, tables))
+    formulas = _formulas(tables, columns, title, problems)
     problems += [*_role_problems(data, names, title), *_setting_problems(data, title)]
     problems += [
         bad_schema(title, f"`{name}` is derived from `{source}`, which is not a column", did_you_mean(source, names))
@@ -117,7 +120,43 @@ def schema_from(data: object, title: str) -> Schema:
         dropped=tuple(data.get("drop", [])),
         max_categories=data.get("max_categories", MAX_CATEGORIES),
         min_count=data.get("min_count", MIN_COUNT),
+        formulas=formulas,
     )
+
+
+def _formulas(
+    tables: Mapping[Any, Any], columns: Sequence[Column | None], title: str, problems: list[Diagnostic]
+) -> tuple[tuple[str, Formula], ...]:
+    """The formulas of computed columns; what is wrong with them is added to the problems."""
+    texts = {str(name): fields["formula"] for name, fields in tables.items() if _has_formula(fields)}
+    derived = {str(name) for name, fields in tables.items() if isinstance(fields, Mapping) and "derived_from" in fields}
+    sources = {
+        fields["derived_from"] for fields in tables.values() if isinstance(fields, Mapping) and "derived_from" in fields
+    }
+    numeric = {column.name for column in columns if isinstance(column, Numeric)}
+    formulas = []
+    for name, text in texts.items():
+        where = f"{title}, column `{name}`"
+        try:
+            if not isinstance(text, str):
+                raise ValueError('`formula` must be a string, e.g. "a + b"')
+            formula = parse_formula(text)
+        except ValueError as error:
+            problems.append(bad_schema(where, str(error)[:200]))
+            continue
+        if name in derived or name in sources:
+            problems.append(bad_schema(where, "a computed column is not derived, and no column is derived from it"))
+        for used in formula.columns:
+            if used not in map(str, tables):
+                problems.append(bad_schema(where, f"`{used}` is not a column", did_you_mean(used, [*map(str, tables)])))
+            elif used in texts or used in derived or used not in numeric:
+                problems.append(bad_schema(where, f"`{used}` is not a number that is learned", _FORMULA_HELP))
+        formulas.append((name, formula))
+    return tuple(formulas)
+
+
+def _has_formula(fields: object) -> bool:
+    return isinstance(fields, Mapping) and "formula" in fields
 
 
 def _role_problems(data: Mapping[str, Any], names: set[str], title: str) -> Iterator[Diagnostic]:

@@ -20,6 +20,7 @@ from cuts.logic import chances
 from cuts.logic.atoms import gather
 from cuts.logic.core import Grid, find_cuts, grid_on
 from cuts.logic.diagram import Diagram, compile_rules
+from cuts.logic.ties import substitute
 from cuts.model.draw import supply
 from cuts.model.facts import RuleFacts
 from cuts.model.mixture import Mixture, distributions, probability
@@ -52,14 +53,15 @@ def enforce(shaping: Shaping) -> Shaping:
     shaping.observer.stage("enforcing the row rules")
     model, learned = shaping.model, shaping.learned
     codec, free = model.codec, model.mixture
-    cuts = find_cuts([rule.pred for rule in rules], codec.schema)
-    untied = [rule for rule in rules if not ties_columns(rule.pred)]
+    modelled = {rule: replace(rule, pred=substitute(rule.pred, codec.schema, codec.ties)) for rule in rules}
+    cuts = find_cuts([rule.pred for rule in modelled.values()], codec.inner)
+    untied = [rule for rule in modelled.values() if not ties_columns(rule.pred)]
     # Statistics and measures are taken of the mixture, so beside them the rules must hold in it.
     inside = any(not isinstance(command, RowRule | Privacy) for command in shaping.plan.spec.commands)
     refit = learned.refit(shaping.observer)
     enforced = enforce_untied(free, untied, shaping.plan, grid_on(codec, cuts), refit, inside=inside)
     before, after = dict(zip(untied, enforced.before, strict=True)), dict(zip(untied, enforced.after, strict=True))
-    for rule in rules:
+    for rule in modelled.values():
         if rule not in before:
             before[rule] = _tied_probabilities(rule.pred, free, codec)
             after[rule] = _tied_probabilities(rule.pred, enforced.mixture, codec)[0]
@@ -69,9 +71,9 @@ def enforce(shaping: Shaping) -> Shaping:
         error=model.facts.error if enforced.error is None else enforced.error,
         shape_seconds=enforced.cpu_seconds,
         moved=enforced.moved,
-        rules=tuple(_rule_facts(rule, before[rule], after[rule], sample) for rule in rules),
+        rules=tuple(_rule_facts(rule, before[inner], after[inner], sample) for rule, inner in modelled.items()),
     )
-    drawn = tuple(rule for rule in rules if rule not in (*enforced.repaired, *enforced.penalised))
+    drawn = tuple(rule for rule in modelled.values() if rule not in (*enforced.repaired, *enforced.penalised))
     shaping = shaping.met(replace(model, mixture=enforced.mixture, facts=facts), enforced.repaired, "diagram + repair")
     shaping = shaping.met(shaping.model, enforced.penalised, "train + diagram")
     shaping = shaping.met(shaping.model, drawn, "diagram")
@@ -130,7 +132,7 @@ def _tied_probabilities(pred: Pred, mixture: Mixture, codec: Codec) -> tuple[flo
     """The same of a predicate that compares columns with each other, estimated on values drawn for their bins."""
 
     def estimate(part: Pred) -> float:
-        grid, atoms = gather(codec, find_cuts([part], codec.schema), np.random.default_rng(0))
+        grid, atoms = gather(codec, find_cuts([part], codec.inner), np.random.default_rng(0))
         return min(1.0, float(supply(mixture, compile_rules([part], grid), atoms).weights.sum()))
 
     holds = estimate(pred)

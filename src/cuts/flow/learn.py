@@ -17,8 +17,11 @@ from cuts.count.rows import Rows, spread_sample, survey
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
+from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.data.tie_search import find_ties
+from cuts.data.ties import Tie, coordinates, with_hidden
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
 from cuts.flow.checks import check, require
@@ -26,7 +29,9 @@ from cuts.flow.inputs import find_schema, find_source, table_name
 from cuts.flow.request import FitRequest, FittedModel
 from cuts.lang.printer import render
 from cuts.lang.spec import Spec
+from cuts.lang.walks import columns_of
 from cuts.logic.core import find_cuts
+from cuts.logic.ties import asked_columns, rule_ties, substitute
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
 from cuts.model.facts import Facts
@@ -110,8 +115,11 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     find_backbone(config)
     binned, sample = with_bins(opened.schema, config), opened.sample()
     check_size(sample)
-    cuts = find_cuts([condition for each in plans for condition in each.conditions], binned)
-    codec = fit_codec(sample, binned, cuts.columns, cuts.sets)
+    ties = choose_ties([each.spec for each in plans], sample, binned) if config.ties else ()
+    inner = coordinates(binned, ties)
+    cuts = find_cuts([substitute(pred, binned, ties) for each in plans for pred in each.conditions], inner)
+    tied = with_hidden(sample, conform(sample, binned), ties)
+    codec = replace(fit_codec(tied, inner, cuts.columns, cuts.sets), schema=binned, ties=ties)
     codes = encode(sample, codec)
     label = modelled_label(codec)
     dependence = None if fits_whole(codec.sizes) else measure_dependence(codes, codec.sizes)
@@ -123,6 +131,18 @@ def check_size(sample: Table) -> None:
     """Refuse a single row; no row is refused elsewhere."""
     if sample.rows == 1:
         raise CutsError([single_row()])
+
+
+def choose_ties(specs: Sequence[Spec], sample: Table, schema: Schema) -> tuple[Tie, ...]:
+    """The columns to tie: those that row rules compare, and others that the rows show to move together."""
+    if any(spec.privacy is not None for spec in specs):
+        return ()
+    by_rules = rule_ties(specs, schema)
+    commands = [command for spec in specs for command in spec.commands]
+    preds = [rule.pred for spec in specs for rule in spec.rules]
+    used = {name for tie in by_rules for name in (tie.column, tie.anchor)}
+    blocked = frozenset().union(asked_columns(commands), used, *map(columns_of, preds))
+    return (*by_rules, *find_ties(conform(sample, schema), schema, blocked))
 
 
 def modelled_label(codec: Codec) -> str | None:

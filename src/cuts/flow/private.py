@@ -98,7 +98,7 @@ def shape_free(program: Program, free: Model, *, rows: int | None = None, observ
 
 
 def _shaped(spec: Spec, program: Program, free: Model, *, rows: int | None, observer: Observer) -> FittedModel:
-    planned = plan(spec, free.config)
+    planned = plan(spec, replace(free.config, ties=False))  # the bins of a release are about single columns
     finer = _refined(free, planned)
     learned = _learned(settle(planned, finer.codec), free, finer.codec)
     start = replace(finer, program=render(program), spec=spec)

@@ -162,7 +162,7 @@ def _public_codec(planned: Plan, config: Config) -> tuple[Codec, dict[str, int]]
     columns: list[Column] = []
     groups: dict[str, int] = {}
     for column in with_bins(planned.spec.schema, config).columns:
-        if isinstance(column, Numeric):
+        if isinstance(column, Numeric) and column.name not in dict(planned.spec.schema.formulas):
             bins = column.bins
             if column.binning == "quantile" and isinstance(bins, int):
                 groups[column.name] = bins

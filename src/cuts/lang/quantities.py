@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import isfinite
 
 import numpy as np
 
+from cuts.data.computed import LinearSum
 from cuts.data.schema import Category, Schema
 from cuts.lang import examples, printer, rows, sums, syntax
 from cuts.lang.options import wrong_arguments
@@ -141,6 +143,9 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
         case syntax.Number(value):
             return Const(value)
         case syntax.Name():
+            formula = scope.linear_formula(expr)
+            if formula is not None:
+                return _sum_of(formula)
             column = scope.column(expr)
             if isinstance(column, Category) and len(column.categories) > 2 and not column.ordered:
                 scope.add(_nominal(column, expr))
@@ -173,6 +178,17 @@ def _row_quantity(expr: syntax.Expr, scope: Scope) -> Quantity | None:
             share = f"for the share of the rows where it holds, write {printer.code(f'P[{printer.expression(expr)}]')}"
             scope.add(type_mismatch("expected a number", expr.span, "this is a condition", share))
     return None
+
+
+def _sum_of(formula: LinearSum) -> Quantity:
+    """A sum of columns as a quantity."""
+    terms, constant = formula
+    parts: list[Quantity] = [
+        ColumnValue(name) if value == 1 else Apply("*", (Const(float(value)), ColumnValue(name)))
+        for name, value in terms.items()
+    ]
+    parts += [Const(float(constant))] if constant else []
+    return reduce(lambda left, right: Apply("+", (left, right)), parts)
 
 
 # --- what is wrong

@@ -19,7 +19,17 @@ from cuts.lang.scope import (
     unknown_column,
 )
 from cuts.lang.spec import And, Implies, InSet, LinearCompare, Missing, Not, Or, Pred, Truth
-from cuts.lang.sums import FLIPPED, ZERO, linear_sum, normalised, statistic_in_row, too_large, unknown_function
+from cuts.lang.sums import (
+    FLIPPED,
+    ZERO,
+    linear_sum,
+    normalised,
+    on_lattice,
+    statistic_in_row,
+    sum_lattice,
+    too_large,
+    unknown_function,
+)
 from cuts.lang.syntax import CompareOp
 from cuts.text.diagnostic import Diagnostic, nearest
 from cuts.text.source import Span
@@ -199,9 +209,16 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
             scope.add(too_large(span))
             return None
         _warn_about_points(compared, op, span, scope)
-        pred = compared
+        per_unit = sum_lattice(compared.form, scope.schema) if _has_formula((left, right), scope) else None
+        pred = compared if per_unit is None else on_lattice(compared, per_unit)
     # `age == age` is still false where age is missing.
     return And((*(Not(Missing(name)) for name in gone), pred)) if gone else pred
+
+
+def _has_formula(sides: tuple[syntax.Expr, ...], scope: Scope) -> bool:
+    """Whether a sum names a computed column, which is compared as its values are written."""
+    named = [node for side in sides for node in nodes(side) if isinstance(node, syntax.Name)]
+    return any(scope.linear_formula(name) is not None for name in named)
 
 
 def _report_unknown(unknown: list[syntax.Name], other: syntax.Expr, scope: Scope) -> None:
@@ -291,10 +308,15 @@ def _is_null(item: syntax.Expr, negated: bool, scope: Scope) -> Pred | None:
         help = f"write {printer.code(f'{printer.expression(names[0])} IS NULL')}" if names else None
         scope.add(type_mismatch("only a column can be missing", item.span, "not a column", help))
         return None
-    column = scope.column(item)
-    if column is None:
+    formula = scope.linear_formula(item)
+    column = None if formula is not None else scope.column(item)
+    if formula is not None:  # computed of these columns, so missing where one of them is
+        missing: Pred = Or(tuple(map(Missing, formula[0])))
+    elif column is not None:
+        missing = Missing(column.name)
+    else:
         return None
-    return Not(Missing(column.name)) if negated else Missing(column.name)
+    return Not(missing) if negated else missing
 
 
 # --- what is wrong

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuts.data.computed import Formula, LinearSum
 from cuts.data.schema import Category, Column, Empty, Identifier, Modelled, Numeric, Schema, Temporal, matches
 from cuts.data.temporal import show_moment
 from cuts.lang import printer, syntax
@@ -46,12 +47,21 @@ class Scope:
         return None
 
     def _usable(self, column: Column, span: Span) -> Modelled | None:
-        """The column, if a program can be about it: identifiers, empty and derived columns are not modelled."""
+        """The column, if a program can be about it: some columns are not modelled."""
         source = dict(self.schema.derived).get(column.name)
+        formula = dict(self.schema.formulas).get(column.name)
+        if formula is not None:
+            self.add(computed(column, formula, span))
+            return None
         if isinstance(column, Identifier | Empty) or source is not None:
             self.add(not_modelled(column, source, span))
             return None
         return column
+
+    def linear_formula(self, name: syntax.Name) -> LinearSum | None:
+        """The sum that a computed column is; None for any other column and any other formula."""
+        candidates = self.columns(name)
+        return self.schema.sum_of(candidates[0]) if len(candidates) == 1 else None
 
     def columns(self, name: syntax.Name) -> tuple[str, ...]:
         """All columns a name can mean; nothing is reported."""
@@ -166,6 +176,14 @@ def not_modelled(column: Column, source: str | None, span: Span) -> Diagnostic:
     else:
         label = "an identifier, new in every row" if isinstance(column, Identifier) else "a column without any value"
         help = f"declare `{column.name}` as a category or a number in the schema"
+    return Diagnostic("not-modelled", f"a command cannot be about `{column.name}`", span, label, help)
+
+
+def computed(column: Column, formula: Formula, span: Span) -> Diagnostic:
+    """A computed column where only learned ones can stand."""
+    others = f"write the command about {listed(formula.columns)}"
+    help = f"{others}, or remove the `formula` line of `{column.name}` from the schema"
+    label = f"computed as `{formula.text}`"
     return Diagnostic("not-modelled", f"a command cannot be about `{column.name}`", span, label, help)
 
 

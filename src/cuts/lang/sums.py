@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from cuts.data.schema import Category, Schema
+from cuts.data.lattice import after, at_least
+from cuts.data.schema import Category, Numeric, Schema
 from cuts.lang import examples, printer, syntax
 from cuts.lang.scope import Scope, type_mismatch
-from cuts.lang.spec import Linear, LinearCompare
+from cuts.lang.spec import And, Linear, LinearCompare, Or, Pred
 from cuts.lang.syntax import CompareOp
 from cuts.text.diagnostic import Diagnostic, did_you_mean, listed, nearest
 from cuts.text.source import Span
@@ -26,6 +27,9 @@ def linear_sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
         case syntax.Number(value):
             return {}, Fraction(repr(value))  # the decimal as written: 0.1 + 0.2 is 0.3
         case syntax.Name():
+            formula = scope.linear_formula(expr)
+            if formula is not None:
+                return formula
             column = scope.column(expr)
             if isinstance(column, Category):
                 scope.add(_category_in_sum(column, expr))
@@ -85,6 +89,37 @@ def normalised(terms: list[tuple[str, Fraction]], op: CompareOp, bound: Fraction
     names = [name for name, _ in terms]
     form = Linear(tuple((name, float(value)) for name, value in zip(names, divided, strict=False)))
     return LinearCompare(form, op if lead > 0 else FLIPPED[op], float(divided[-1]))
+
+
+def sum_lattice(form: Linear, schema: Schema) -> int | None:
+    """The number of lattice points per unit on which a sum of columns lies, or None if it lies on no lattice."""
+    columns = [schema[name] for name in form.columns]
+    if any(value != int(value) for _, value in form.terms):
+        return None
+    units = [column.per_unit for column in columns if isinstance(column, Numeric) and column.per_unit is not None]
+    return max(units) if len(units) == len(columns) else None  # powers of ten
+
+
+def on_lattice(compared: LinearCompare, per_unit: int) -> Pred:
+    """The same comparison of a sum whose exact values are `k / per_unit`, decided between two of them.
+
+    In float64 such a sum may miss its value by a little; half a step away from every value that does not matter.
+    """
+    form, half = compared.form, 0.5 / per_unit
+    at, beyond = at_least(compared.bound, per_unit) - half, after(compared.bound, per_unit) - half
+    match compared.op:
+        case ">=" | "<":
+            return LinearCompare(form, compared.op, at)
+        case ">":
+            return LinearCompare(form, ">=", beyond)
+        case "<=":
+            return LinearCompare(form, "<", beyond)
+        case "==":
+            return And((LinearCompare(form, ">=", at), LinearCompare(form, "<", beyond)))
+        case "!=":
+            return Or((LinearCompare(form, "<", at), LinearCompare(form, ">=", beyond)))
+        case _:
+            assert_never(compared.op)
 
 
 # --- what is wrong

@@ -6,8 +6,8 @@ comparison is about, or a group of columns that sums link. Predicates over these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeAlias, assert_never
 
@@ -18,6 +18,7 @@ from cuts.data.conform import conform
 from cuts.data.lattice import after, at_least
 from cuts.data.schema import Integer, Real, Schema, Temporal
 from cuts.data.table import IntArray, Table
+from cuts.data.ties import Tie, coordinates
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Missing, Not, Or, Pred, Truth
 
 
@@ -67,7 +68,7 @@ class Grid:
     def per_unit(self, variable: Numeric) -> int | None:
         """Number of lattice points per unit of a numeric variable, or None if it is continuous."""
         form = Linear(((variable, 1.0),)) if isinstance(variable, str) else variable
-        return _per_unit(form, self.codec.schema)
+        return _per_unit(form, self.codec.inner)
 
     def starts(self, variable: Numeric) -> tuple[float, ...]:
         """The lower edge of every bin of a numeric variable, the missing one left out."""
@@ -109,6 +110,11 @@ def find_cuts(preds: Iterable[Pred], schema: Schema) -> Cuts:
         {variable: tuple(sorted(edges)) for variable, edges in cuts.items() if not isinstance(variable, str)},
         {variable: frozenset(edges) for variable, edges in above.items()},
     )
+
+
+def tied_codec(schema: Schema, ties: Sequence[Tie], cuts: Cuts) -> Codec:
+    """The codec of a schema without rows, with hidden columns in the place of tied ones and with the cuts as edges."""
+    return replace(build_codec(coordinates(schema, ties), cuts.columns), schema=schema, ties=tuple(ties))
 
 
 def build_grid(preds: Iterable[Pred], schema: Schema, *, coarse: bool = False) -> Grid:

@@ -84,7 +84,7 @@ def lay_out(stat: Statistic, codec: Codec) -> Layout:
     """The cells of a statistic on a codec that has the cuts of its conditions; `ValueError` if there are too many."""
     names = [bins.column.name for bins in codec.columns if bins.column.name in columns_of(stat)]
     preds = conditions(stat)
-    grid = grid_on(codec, find_cuts(preds, codec.schema))
+    grid = grid_on(codec, find_cuts(preds, codec.inner))
     axes = tuple(_axis(name, stat, preds, grid) for name in names)
     if np.prod([float(len(axis.slots.owner)) for axis in axes]) > MAX_CELLS:
         raise ValueError(f"{stat.name} is about too many cells")

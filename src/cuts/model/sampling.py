@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from cuts.data.codec import decode, with_identifiers
 from cuts.data.conform import conform
-from cuts.data.partial_rows import apart_from, encode_partial, overwrite, put_values
+from cuts.data.partial_rows import apart_from, encode_partial, outside_ranges, overwrite
 from cuts.data.refine import refine
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.data.ties import Tie
 from cuts.lang.binder import bind_predicate
 from cuts.lang.parser import parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal
@@ -29,6 +30,7 @@ from cuts.lang.walks import statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
+from cuts.logic.ties import keeps_exact, range_rules, substitute
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, calibrate
 from cuts.model.group_shares import hold
@@ -44,6 +46,7 @@ _Made = TypeVar("_Made")
 
 POOL_FACTOR = 4  # rows drawn for each row of a table whose statistics are stated
 LARGER_POOL_FACTOR = 12  # the same when the weights leave too few of them
+MAX_ATTEMPTS = 100  # draws of given rows until computed cells lie in the ranges of their columns
 MAX_WHOLE = 100_000  # rows chosen as one chunk when numbers of rows are wanted; of more, each chunk has its share
 
 
@@ -103,7 +106,20 @@ def calibrated(spec: Spec) -> tuple[TableGoal, ...]:
 
 def complete_rows(model: Model, given: Table, *, where: str | None = None, seed: int = 0) -> Table:
     """The given rows with their missing cells drawn, given cells kept as they are; the row rules hold."""
-    source = _RowSource(model, _where_predicates(where, model.codec.schema), seed)
+    source = _RowSource(model, _where_predicates(where, model.codec.schema), seed, in_range=False)
+    table = _completed(model, source, given, seed)
+    for attempt in range(1, MAX_ATTEMPTS):
+        outside = outside_ranges(conform(table, source.codec.schema), source.codec)
+        if not outside.any():
+            return _checked(table, source)
+        again = _completed(model, source, given, seed + attempt)
+        rows = np.arange(given.rows) + np.where(outside, given.rows, 0)
+        table = Table(pa.concat_tables([table.arrow, again.arrow]).take(pa.array(rows)))
+    raise CutsError([impossible_rows([int(row) + 1 for row in outside.nonzero()[0]])])
+
+
+def _completed(model: Model, source: _RowSource, given: Table, seed: int) -> Table:
+    """The given rows with their missing cells drawn; a tied or computed column may leave its range."""
     codec, supply = source.codec, source.supply(0)
     codes, masks = encode_partial(given, codec)
     tied = [name for group in supply.groups for name in group.columns if name in codes]
@@ -115,8 +131,8 @@ def complete_rows(model: Model, given: Table, *, where: str | None = None, seed:
             raise CutsError([impossible_rows([int(row) + 1 for row in (~possible).nonzero()[0]])])
     else:  # only identifiers are given
         completed = draw.draw(supply, given.rows, seed=seed, drawing=model.config.drawing)
-    table = put_values(decode(completed.codes, apart_from(codec, given), seed=seed), completed.values, codec)
-    return _checked(overwrite(table, given, codec), source)
+    table = decode(completed.codes, apart_from(codec, given), seed=seed, values=completed.values)
+    return overwrite(table, given, codec)
 
 
 # --- chunks
@@ -125,8 +141,8 @@ def complete_rows(model: Model, given: Table, *, where: str | None = None, seed:
 def _drawn(model: Model, source: _RowSource, number: int, size: int) -> Table:
     """A chunk of rows as the model has them."""
     drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
-    table = decode(drawn.codes, source.codec, seed=source.seed, first=number * draw.CHUNK)
-    return _checked(put_values(table, drawn.values, source.codec), source)
+    first = number * draw.CHUNK
+    return _checked(decode(drawn.codes, source.codec, seed=source.seed, first=first, values=drawn.values), source)
 
 
 def _selected(
@@ -136,8 +152,8 @@ def _selected(
     for factor in (POOL_FACTOR, LARGER_POOL_FACTOR):
         size = factor * (end - start)
         drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
-        table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start)
-        pool = _checked(put_values(table, drawn.values, source.codec), source)
+        table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start, values=drawn.values)
+        pool = _checked(table, source)
         typed = conform(pool, source.codec.schema)
         rows, calibration = calibrate(
             typed, targets, source.codec.schema, end - start, total=total, seed=source.seed + number
@@ -174,10 +190,15 @@ def _where_predicates(text: str | None, schema: Schema) -> tuple[Pred, ...]:
 class _RowSource:
     """What rows are drawn from: bins that no condition straddles, the mixture over them, the conditions."""
 
-    def __init__(self, model: Model, where: Sequence[Pred], seed: int) -> None:
+    def __init__(self, model: Model, where: Sequence[Pred], seed: int, *, in_range: bool = True) -> None:
         self.preds = (*(rule.pred for rule in model.spec.rules), *where)
         self.seed, self._has_where = seed, bool(where)
-        self._cuts = find_cuts(self.preds, model.codec.schema)
+        schema, ties = model.codec.schema, model.codec.ties
+        if not all(keeps_exact(where, tie, schema) for tie in ties):
+            raise CutsError([inexact_where(ties)])
+        modelled = [substitute(pred, schema, ties) for pred in self.preds]
+        self._modelled = (*modelled, *(range_rules(model.codec) if in_range else ()))
+        self._cuts = find_cuts(self._modelled, model.codec.inner)
         self.codec, splits = refine(model.codec, self._cuts.columns, self._cuts.sets)
         self._mixture = split(model.mixture, splits)
         self._shared: draw.Supply | None = None  # by all chunks, if they are alike
@@ -188,7 +209,7 @@ class _RowSource:
             return self._shared
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, chunk, 1])))
         grid, atoms = gather(self.codec, self._cuts, rng)
-        supply = draw.supply(self._mixture, compile_rules(self.preds, grid), atoms)
+        supply = draw.supply(self._mixture, compile_rules(self._modelled, grid), atoms)
         if supply.is_empty:
             raise CutsError([empty_support(self._has_where)])
         if not atoms:
@@ -225,6 +246,15 @@ def tied_given(names: Sequence[str]) -> Diagnostic:
         "not-supported",
         f"cells of {listed(names)} cannot be given: a rule compares these columns with others",
         help="leave these columns out of the seed rows, or the rule out of the program",
+    )
+
+
+def inexact_where(ties: Sequence[Tie]) -> Diagnostic:
+    """A condition on a tied column that cannot be decided exactly on what was modelled in its place."""
+    return Diagnostic(
+        "not-supported",
+        f"`where` adds numbers with decimals to {listed([tie.column for tie in ties])}, which the model computes",
+        help="compare the column alone, or fit the model with `ties = false` in the configuration",
     )
 
 

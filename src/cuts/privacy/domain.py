@@ -64,7 +64,7 @@ def discover_domain(
     if missing:
         raise CutsError([nothing_found(missing)])
     columns = tuple(discovered.get(column.name, column) for column in schema.columns)
-    return replace(schema, columns=columns, derived=(), provenance="discovered"), ledger
+    return replace(schema, columns=columns, derived=(), formulas=(), provenance="discovered"), ledger
 
 
 # --- ranges
@@ -82,7 +82,7 @@ def _ranges(
     """The columns without the empty bins at either end, by `count_empty`; entirely empty columns are left out."""
     if not columns:
         return [], ledger
-    codec = build_codec(replace(schema, columns=tuple(columns), label=None, protected=(), derived=()), {})
+    codec = build_codec(replace(schema, columns=tuple(columns), label=None, protected=(), derived=(), formulas=()), {})
     sizes = {bins.column.name: bins.size for bins in codec.columns}
     cliques = [(name,) for name in sizes]
     counts = count_rows(rows, codec, cliques, person=ledger.terms.person, max_rows=ledger.terms.max_rows_per_person)

@@ -29,6 +29,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "bad-setting",
     "bad-transcript",
     "bad-weight",
+    "broken-formula",
     "budget-spent",
     "circular-let",
     "column-type",

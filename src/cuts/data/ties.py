@@ -1,0 +1,120 @@
+"""Columns tied to each other: a model learns the difference or the sum of two columns in place of one of them.
+
+The tied column is computed from the other one, its anchor, and a hidden column that is modelled: `b = a + (b - a)`. So
+a small difference between two large numbers is learned as itself, and a rule on the difference is a rule on one column.
+Only columns on a lattice are tied, where these sums are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from cuts.data.columns import (
+    DEFAULT_BINS,
+    LARGEST_WHOLE,
+    Category,
+    Column,
+    Integer,
+    Numeric,
+    Real,
+    Temporal,
+    Unmodelled,
+)
+from cuts.data.schema import Schema
+from cuts.data.table import Floats, Table
+
+Sign = Literal[1, -1]
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """`column` is `hidden + sign * anchor`: the hidden column is a difference (sign 1) or a sum (sign -1).
+
+    The hidden column is missing where the tied column is; the anchor is never missing.
+    """
+
+    column: str
+    anchor: str
+    sign: Sign
+    hidden: Integer | Real
+
+
+def make_tie(name: str, anchor_name: str, sign: Sign, schema: Schema) -> Tie:
+    """The tie of a column to an anchor; the hidden column has all values that their ranges allow."""
+    column, anchor = schema.number(name), schema.number(anchor_name)
+    per_unit = column.per_unit or 1
+    ends = [anchor.high, anchor.low] if sign == 1 else [-anchor.low, -anchor.high]
+    low, high = (round((end - other) * per_unit) for end, other in zip((column.low, column.high), ends, strict=True))
+    name = f"{name} - {anchor_name}" if sign == 1 else f"{anchor_name} + {name}"
+    while name in schema:
+        name = f"({name})"
+    bins = column.bins if isinstance(column.bins, int) else DEFAULT_BINS
+    hidden: Integer | Real
+    if per_unit == 1:
+        hidden = Integer(name, low, high, bins, column.missing)
+    else:
+        decimals = len(str(per_unit)) - 1
+        hidden = Real(name, low / per_unit, high / per_unit, bins, column.missing, decimals=decimals)
+    return Tie(column.name, anchor.name, sign, hidden)
+
+
+def can_tie(column: Column, anchor: Column, schema: Schema) -> bool:
+    """Whether a column can be computed from an anchor: the same kind of numbers, on lattices, the anchor never missing.
+
+    A column that has another role (label, protected, source of a derived column, part of a formula) is not tied.
+    """
+    roles = {schema.label, *schema.protected, *(name for pair in schema.derived for name in pair)}
+    roles |= {name for column, formula in schema.formulas for name in (column, *formula.columns)}
+    if column.name in roles or anchor.name in roles - {schema.label, *schema.protected} or anchor.missing:
+        return False
+    if isinstance(column, Category | Unmodelled) or isinstance(anchor, Category | Unmodelled):
+        return False
+    kinds = [each.kind if isinstance(each, Temporal) else "number" for each in (column, anchor)]
+    if kinds[0] != kinds[1] or not _is_exact(column) or not _is_exact(anchor):
+        return False
+    return (column.per_unit or 0) >= (anchor.per_unit or 0)  # so that the sum has the decimals of the column
+
+
+def coordinates(schema: Schema, ties: Sequence[Tie]) -> Schema:
+    """The schema of what is modelled: hidden columns in the place of the tied ones."""
+    if not ties:
+        return schema
+    hidden = {tie.column: tie.hidden for tie in ties}
+    return replace(schema, columns=tuple(hidden.get(column.name, column) for column in schema))
+
+
+def hidden_numbers(column: Floats, anchor: Floats, tie: Tie) -> Floats:
+    """The values of the hidden column; NaN where the tied column is missing."""
+    return _on_lattice(column - tie.sign * anchor, tie.hidden.per_unit)
+
+
+def tied_numbers(hidden: Floats, anchor: Floats, tie: Tie) -> Floats:
+    """The values of the tied column; NaN where the hidden column is missing."""
+    return _on_lattice(hidden + tie.sign * anchor, tie.hidden.per_unit)
+
+
+def with_hidden(table: Table, typed: Table, ties: Sequence[Tie]) -> Table:
+    """The table with the hidden columns, computed from the conformed table `typed`."""
+    arrow = table.arrow
+    for tie in ties:
+        numbers = hidden_numbers(typed.numbers(tie.column), typed.numbers(tie.anchor), tie)
+        arrow = arrow.append_column(tie.hidden.name, pa.array(numbers, mask=np.isnan(numbers)))
+    return Table(arrow)
+
+
+def _is_exact(column: Numeric) -> bool:
+    """Whether sums of two such columns are exact: lattice numbers far from where float64 skips some."""
+    if column.per_unit is None:
+        return False
+    return max(abs(column.low), abs(column.high)) * column.per_unit < LARGEST_WHOLE / 8
+
+
+def _on_lattice(numbers: Floats, per_unit: int | None) -> Floats:
+    assert per_unit is not None
+    lattice: Floats = np.rint(numbers * per_unit) / per_unit
+    return lattice
