@@ -30,8 +30,10 @@ class Config:
     backbone_options: Mapping[str, OptionValue] = field(default_factory=dict, hash=False)  # checked by the backbone
     components: int | None = None  # products in the mixture
     smoothing: float | None = None  # share of every component that is the columns' own distributions
-    steps: int = 1200  # at most; fewer when the error no longer falls
+    steps: int = 1000  # at most; fewer when the error no longer falls
     learning_rate: float | None = None  # the backbone's own
+    boxes: bool = True  # fit what trees find in the rows beyond three columns at a time
+    fine: str = "trees"  # what draws values inside bins: `trees`, or `none` for each bin by itself
     slices: int = 1  # random conditional tables compared per step, beside those of the label
     bins: int | None = None  # of numeric columns, instead of the schema's
     binning: Literal["quantile", "uniform"] | None = None  # instead of the schema's
@@ -117,6 +119,8 @@ _VALID: dict[str, tuple[str, Callable[[object], bool]]] = {
     "components": ("a whole number from 1 to 100,000", _maybe(_whole(1, 100_000))),
     "smoothing": ("a number from 0 to 0.9", _maybe(_number(0.0, 0.9))),
     "steps": ("a whole number from 1 to 1,000,000", _whole(1, 1_000_000)),
+    "boxes": ("true or false", lambda value: isinstance(value, bool)),
+    "fine": ("the name of a fine level", lambda value: isinstance(value, str)),
     "learning_rate": ("a number above 0, at most 10", _maybe(_number(1e-9, 10.0))),
     "slices": ("a whole number from 0 to 64", _whole(0, 64)),
     "bins": ("a whole number from 2 to 1,000", _maybe(_whole(2, 1_000))),

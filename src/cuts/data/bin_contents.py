@@ -30,12 +30,43 @@ class Pieces:
 
     def draw(self, codes: IntArray, rng: np.random.Generator) -> Floats:
         """One value per code, sampled from its bin."""
-        piece = _sample_pieces(self.until, codes, rng)
-        share = rng.random(len(codes))
+        return self.at(codes, rng.random(len(codes)))
+
+    def at(self, codes: IntArray, rank: Floats) -> Floats:
+        """The value at a rank, from 0 to 1, of each code's bin: the inverse of its cumulative distribution."""
+        level = np.minimum(codes + rank, np.nextafter(codes + 1.0, 0.0))  # a sum may round up
+        piece = np.searchsorted(self.until, level, side="right")
+        begin = np.where(piece > 0, self.until[piece - 1], 0.0)
+        share = np.clip((level - begin) / (self.until[piece] - begin), 0.0, 1.0)
         low, high = self.low[piece], self.high[piece]
+        values: Floats
         if self.per_unit is None:
-            return np.clip(low + share * (high - low), low, high)
-        return np.minimum(low + np.floor(share * (high - low + 1.0)), high) / self.per_unit
+            values = np.clip(low + share * (high - low), low, high)
+        else:
+            values = np.minimum(low + np.floor(share * (high - low + 1.0)), high) / self.per_unit
+        return values
+
+    def rank(self, codes: IntArray, values: Floats) -> Floats:
+        """The rank of each value in its code's bin, from 0 to 1: the middle of the ranks at which `at` returns it."""
+        place = values if self.per_unit is None else np.rint(values * self.per_unit)
+        first, last = np.searchsorted(self.owner, codes), np.searchsorted(self.owner, codes, side="right") - 1
+        first = np.clip(np.searchsorted(self.high, place), first, last)  # pieces are in order of their values
+        last = np.clip(np.searchsorted(self.low, place, side="right") - 1, first, last)
+        return (self._below(first, place, 0.0) + self._below(last, place, 1.0)) / 2 - codes
+
+    def _below(self, piece: IntArray, place: Floats, at_point: float) -> Floats:
+        """The cumulative share up to a value in a piece; up to its start or end where the piece is that value alone."""
+        begin = np.where(piece > 0, self.until[piece - 1], 0.0)
+        on_lattice = self.per_unit is not None
+        width = self.high[piece] - self.low[piece] + on_lattice
+        inner = (place - self.low[piece] + at_point * on_lattice) / np.where(width > 0, width, 1.0)
+        share = np.clip(np.where(width > 0, inner, at_point), 0.0, 1.0)
+        return begin + share * (self.until[piece] - begin)
+
+    @property
+    def varies(self) -> bool:
+        """Whether any bin has more than one value."""
+        return bool((self.high > self.low).any() or len(self.owner) > int(self.owner[-1]) + 1)
 
     def weights(self) -> Floats:
         """One share per piece: its part of its bin's rows."""

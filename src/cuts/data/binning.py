@@ -1,9 +1,10 @@
 """Bins chosen from rows.
 
-Numbers: a value with more than 0.3 % of the rows has a bin of its own, the others go to quantile bins; constants of the
-program are edges; within a bin values are distributed as in the rows. Categories: above a limit the rarer ones share
-bins with their neighbours in the alphabet and are sampled by frequency; the rarest are never sampled unless the schema
-is declared.
+Numbers: a frequent value has a bin of its own, the others go to quantile bins; constants of the program are edges;
+within a bin values are distributed as in the rows. With a fine level below (`model/fine.py`) bins are coarse: as many
+as the counts of pairs allow, and in the whole table no more than one step of a fit compares, the heaviest values first.
+Categories: above a limit the rarer ones share bins with their neighbours in the alphabet and are sampled by frequency;
+the rarest are never sampled unless the schema is declared.
 Nothing here may see private rows.
 """
 
@@ -27,15 +28,20 @@ from cuts.data.codec import (
     even_edges,
     even_piece,
 )
-from cuts.data.columns import Category, Numeric
+from cuts.data.columns import DEFAULT_BINS, Category, Numeric
 from cuts.data.conform import conform
 from cuts.data.lattice import after
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 
 SPIKE_SHARE = 0.003  # a value with more than this share of the rows has its own bin,
+COARSE_SPIKE_SHARE = 0.01  # the same where bins are coarse,
 SPIKE_ROWS = 10  # if it also has more than this number of rows
-MAX_POINTS = 64  # distinct values up to which a bin stores every value
+COARSE_BINS_PER_ROOT = 0.12  # quantile bins where bins are coarse: this times the root of the number of rows,
+MIN_COARSE_BINS = 8  # at least, unless the table has many columns
+MAX_TABLE_BINS = 600  # of all columns together where bins are coarse
+MAX_POINTS = 64  # distinct values up to which a bin stores every value,
+MAX_REPEATED_POINTS = 2_048  # the same for values that occur twice or more on average
 MAX_KNOTS = 33  # quantiles that a bin stores otherwise
 SHARED_BINS = 8  # bins that the rarer categories share
 MAX_ROWS = 200_000  # rows that are used, evenly spread over the table
@@ -55,17 +61,24 @@ def fit_codec(
     cuts: Mapping[str, Iterable[float]] | None = None,
     sets: Mapping[str, Sequence[frozenset[str]]] | None = None,
     limits: Limits | None = None,
+    *,
+    coarse: bool = False,
 ) -> Codec:
-    """The codec of a table: bins fitted to its rows, with `cuts` as edges; no bin is partly inside a set."""
+    """The codec of a table: bins fitted to its rows, with `cuts` as edges; no bin is partly inside a set.
+
+    `coarse` is for a model with a fine level below its bins.
+    """
     limits = limits or Limits(schema.max_categories, schema.min_count)
     typed = conform(_spread_rows(table), schema)
+    quantiles = _coarse_quantiles(typed, schema, limits) if coarse else {}
     bins: list[ColumnBins] = []
     for column in schema.modelled:
         if isinstance(column, Category):
             separated = list((sets or {}).get(column.name, ()))
             bins.append(_category_bins(typed, column, separated, limits, declared=schema.provenance == "declared"))
         else:
-            bins.append(numeric_bins(typed, column, tuple((cuts or {}).get(column.name, ()))))
+            own_cuts = tuple((cuts or {}).get(column.name, ()))
+            bins.append(numeric_bins(typed, column, own_cuts, quantiles.get(column.name)))
     return Codec(schema, tuple(bins), _derived(typed, schema))
 
 
@@ -77,39 +90,91 @@ def _spread_rows(table: Table) -> Table:
 # --- numbers
 
 
-def numeric_bins(typed: Table, column: Numeric, cuts: tuple[float, ...] = ()) -> NumericBins:
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantiles:
+    """How the values of a column are binned: the number of quantile bins, and the values with bins of their own."""
+
+    bins: int
+    spikes: Floats
+
+
+def numeric_bins(
+    typed: Table, column: Numeric, cuts: tuple[float, ...] = (), quantiles: Quantiles | None = None
+) -> NumericBins:
     """The bins of a numeric column of a conformed table."""
-    numbers = typed.numbers(column.name)
-    values = np.sort(numbers[~np.isnan(numbers)])
-    values = values[(values >= column.low) & (values <= column.high)]
-    by_rows = column.binning == "quantile" and isinstance(column.bins, int) and len(values) > 0
-    own = _quantile_edges(values, column) if by_rows else even_edges(column)
+    values = _values(typed, column)
+    by_rows = _is_by_rows(column) and len(values) > 0
+    own = (
+        _quantile_edges(values, column, quantiles or _fine_quantiles(values, column)) if by_rows else even_edges(column)
+    )
     edges = _without_empty(values, clean_edges(column, (*own, *cuts)), clean_edges(column, cuts) if by_rows else None)
     pieces = [_pieces(values, column, low, high) for low, high in bin_limits(column, edges)]
     return NumericBins(column, edges, join_pieces(pieces, column.per_unit))
 
 
-def _quantile_edges(values: Floats, column: Numeric) -> tuple[float, ...]:
-    """Edges around the spikes, and quantiles of the other values, so that `bins` bins have equally many of them."""
+def _values(typed: Table, column: Numeric) -> Floats:
+    """The values of a column inside its range, in order."""
+    numbers = typed.numbers(column.name)
+    values = np.sort(numbers[~np.isnan(numbers)])
+    return values[(values >= column.low) & (values <= column.high)]
+
+
+def _is_by_rows(column: Numeric) -> bool:
+    return column.binning == "quantile" and isinstance(column.bins, int)
+
+
+def _fine_quantiles(values: Floats, column: Numeric) -> Quantiles:
+    """Bins without a fine level below: as many as the schema says, and one for every value that is not rare."""
     assert isinstance(column.bins, int)
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= column.bins:
-        return tuple(float(v) for v in distinct)  # every value its own bin
-    spikes = distinct[counts > max(SPIKE_SHARE * len(values), SPIKE_ROWS)]
-    others = values[~np.isin(values, spikes)]
-    shares = np.arange(1, column.bins) / column.bins
+        return Quantiles(column.bins, distinct)  # every value its own bin
+    return Quantiles(column.bins, distinct[counts > max(SPIKE_SHARE * len(values), SPIKE_ROWS)])
+
+
+def _coarse_quantiles(typed: Table, schema: Schema, limits: Limits) -> dict[str, Quantiles]:
+    """Bins with a fine level below: few quantile bins, and the heaviest values of the table as far as there is room.
+
+    A number of `bins` that the schema states for a column is kept.
+    """
+    columns = {c.name: c for c in schema.modelled if not isinstance(c, Category) and _is_by_rows(c)}
+    stated = {name: c.bins for name, c in columns.items() if isinstance(c.bins, int) and c.bins != DEFAULT_BINS}
+    categories = [c for c in schema.modelled if isinstance(c, Category)]
+    room = MAX_TABLE_BINS - sum(min(len(c.categories), limits.max_categories) for c in categories)
+    wanted = max(MIN_COARSE_BINS, round(COARSE_BINS_PER_ROOT * typed.rows**0.5))
+    common = max(2, min(wanted, DEFAULT_BINS, room // max(len(columns), 1)))
+    bins = {name: stated.get(name, common) for name in columns}
+    spikes: dict[str, list[float]] = {name: [] for name in columns}
+    candidates = []
+    for name, column in columns.items():
+        values = _values(typed, column)
+        distinct, counts = np.unique(values, return_counts=True)
+        least = 0 if len(distinct) <= 2 * bins[name] else max(COARSE_SPIKE_SHARE * len(values), SPIKE_ROWS)
+        heavy = counts > least
+        candidates += list(
+            zip(counts[heavy].tolist(), distinct[heavy].tolist(), [name] * int(heavy.sum()), strict=True)
+        )
+    room = max(room - sum(bins.values()), 2 * len(columns))
+    for _, value, name in sorted(candidates, reverse=True)[: room // 2]:  # a value needs an edge before and after it
+        spikes[name].append(value)
+    return {name: Quantiles(bins[name], np.sort(spikes[name])) for name in columns}
+
+
+def _quantile_edges(values: Floats, column: Numeric, quantiles: Quantiles) -> tuple[float, ...]:
+    """Edges around the spikes, and quantiles of the other values, so that `bins` bins have equally many of them."""
+    others = values[~np.isin(values, quantiles.spikes)]
+    shares = np.arange(1, quantiles.bins) / quantiles.bins
     through = np.quantile(others, shares, method="inverted_cdf").tolist() if len(others) else []
-    around = [edge for spike in spikes.tolist() for edge in (spike, after(spike, column.per_unit))]
+    around = [edge for spike in quantiles.spikes.tolist() for edge in (spike, after(spike, column.per_unit))]
     return tuple(sorted({*around, *through}))
 
 
 def _without_empty(values: Floats, edges: tuple[float, ...], fixed: tuple[float, ...] | None) -> tuple[float, ...]:
-    """The edges without those between two empty bins, except edges that the program needs."""
+    """The edges without those at which an empty bin starts, except edges that the program needs."""
     if fixed is None:
         return edges
     counts = np.histogram(values, [*edges, np.inf])[0]
-    inner = zip(edges[1:], counts, counts[1:], strict=False)
-    return (edges[0], *(edge for edge, left, right in inner if left or right or edge in fixed))
+    return (edges[0], *(edge for edge, rows in zip(edges[1:], counts[1:], strict=True) if rows or edge in fixed))
 
 
 def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
@@ -119,7 +184,9 @@ def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[F
         return even_piece(column, low, high)
     lattice = np.rint(own * column.per_unit) if column.per_unit is not None else own
     distinct, counts = np.unique(lattice, return_counts=True)
-    if len(distinct) == 1 or (column.per_unit is not None and len(distinct) <= MAX_POINTS):
+    on_lattice = column.per_unit is not None and len(distinct) <= MAX_POINTS
+    repeated = 2 * len(distinct) <= len(own) and len(distinct) <= MAX_REPEATED_POINTS
+    if len(distinct) == 1 or on_lattice or repeated:
         return distinct, distinct, counts.astype(np.float64)
     knots = np.quantile(lattice, np.linspace(0, 1, min(MAX_KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()

@@ -12,10 +12,12 @@ from cuts.data.codec import Codec, Codes
 from cuts.data.table import Table
 from cuts.effects.trials import Track
 from cuts.lang.spec import Bound
+from cuts.model.box_counts import BoxCounts
 from cuts.model.budget_utility import Reference, Utility, find_utility
 from cuts.model.cells import Statistics
 from cuts.model.facts import CommandWay
 from cuts.model.shape import Refit
+from cuts.model.slice_groups import slice_groups
 from cuts.model.store import Model
 from cuts.plan import Plan, Way
 from cuts.progress import Observer
@@ -33,10 +35,15 @@ class Learned:
     label: str | None
     config: Config
     seed: int
+    smoothing: float = 0.0  # that the free model was fitted with
+    boxes: BoxCounts | None = None  # that it was fitted to
 
     def refit(self, observer: Observer) -> Refit:
         """What fitting a mixture again needs."""
-        return Refit(self.counts, self.label, self.config, self.seed, observer.fitted)
+        groups = slice_groups(self.counts, self.codec)
+        return Refit(
+            self.counts, self.label, self.config, self.seed, observer.fitted, groups, self.boxes, self.smoothing
+        )
 
     def utility(self) -> Utility:
         """What the budgets of commands are counted in."""

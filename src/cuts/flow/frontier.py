@@ -199,7 +199,7 @@ class _Search:
         """Every fraction with a model of the rows outside a fold."""
         outside, drawn = self.rows.outside(index), self.rows.learned.counts.rows
         say("fitting")
-        free = fit_free(outside, self.program, observer)
+        free, outside = fit_free(outside, self.program, observer)
         say("steering classifiers")
         shaping = shape(free, outside, rows=drawn, observer=observer)
         chosen = shaping.model.facts.group_shares

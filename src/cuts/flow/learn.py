@@ -16,7 +16,7 @@ from cuts.count.marginals import Clique, Marginals
 from cuts.count.rows import Rows, spread_sample, survey
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
-from cuts.data.codec import Codec, Codes, encode
+from cuts.data.codec import Codec, Codes, NumericBins, encode
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -33,11 +33,14 @@ from cuts.lang.walks import columns_of
 from cuts.logic.core import find_cuts
 from cuts.logic.ties import asked_columns, rule_ties, substitute
 from cuts.model.backbone import find_backbone
+from cuts.model.box_trees import binned_rows
 from cuts.model.device import find_device
 from cuts.model.facts import Facts
+from cuts.model.fine import FineLevel, find_fine
 from cuts.model.fit import fit
 from cuts.model.fit_quality import failed_fit, with_quality
 from cuts.model.memory import choose_smoothing
+from cuts.model.slice_groups import slice_groups
 from cuts.model.store import Model
 from cuts.plan import Plan, plan, settle, with_bins
 from cuts.progress import Observer
@@ -58,7 +61,7 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     observer.stage("counting")
     counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted)
     learned = prepared.with_counts(counts)
-    free = fit_free(learned, render(request.filled), observer)
+    free, learned = fit_free(learned, render(request.filled), observer)
     if free.facts.failed:
         observer.warned([failed_fit(free.facts)], request.filled.source)
     model = shape(free, learned, rows=request.rows, observer=observer).model
@@ -119,7 +122,9 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     inner = coordinates(binned, ties)
     cuts = find_cuts([substitute(pred, binned, ties) for each in plans for pred in each.conditions], inner)
     tied = with_hidden(sample, conform(sample, binned), ties)
-    codec = replace(fit_codec(tied, inner, cuts.columns, cuts.sets), schema=binned, ties=ties)
+    coarse = find_fine(config) is not None and config.bins is None
+    fitted = fit_codec(tied, inner, cuts.columns, cuts.sets, coarse=coarse)
+    codec = replace(fitted, schema=binned, ties=ties)
     codes = encode(sample, codec)
     label = modelled_label(codec)
     dependence = None if fits_whole(codec.sizes) else measure_dependence(codes, codec.sizes)
@@ -151,16 +156,32 @@ def modelled_label(codec: Codec) -> str | None:
     return label if label in codec.sizes else None
 
 
-def fit_free(learned: Learned, program: str, observer: Observer) -> Model:
-    """The model of the counts before any command shapes it."""
-    counts, config, seed = learned.counts, learned.config, learned.seed
+def fit_free(learned: Learned, program: str, observer: Observer) -> tuple[Model, Learned]:
+    """The model of the rows before any command shapes it; and what is known of them, its smoothing and boxes too."""
+    counts, codec, config, seed = learned.counts, learned.codec, learned.config, learned.seed
     observer.stage("choosing the smoothing")
-    smoothing = choose_smoothing(learned.codes, learned.codec, learned.label, config, seed=seed)
+    smoothing = choose_smoothing(learned.codes, codec, learned.label, config, seed=seed)
     observer.stage("fitting")
-    fitted = fit(counts, learned.label, config, seed=seed, smoothing=smoothing, seen=observer.fitted)
+    rows = binned_rows(learned.codes, codec) if config.boxes else None
+    groups = slice_groups(counts, codec)
+    fitted = fit(
+        counts, learned.label, config, seed=seed, smoothing=smoothing, groups=groups, rows=rows, seen=observer.fitted
+    )
     facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
     facts = with_quality(facts, fitted.mixture, counts, learned.label)
-    return Model(fitted.mixture, learned.codec, program, learned.plan.spec, config, facts)
+    model = Model(fitted.mixture, codec, program, learned.plan.spec, config, facts, fine=_learn_fine(learned))
+    return model, replace(learned, smoothing=smoothing, boxes=fitted.boxes)
+
+
+def _learn_fine(learned: Learned) -> FineLevel | None:
+    """What draws the values inside bins."""
+    kind, codec = find_fine(learned.config), learned.codec
+    if kind is None:
+        return None
+    typed = conform(learned.sample, codec.schema)
+    typed = with_hidden(typed, typed, codec.ties)
+    values = {b.column.name: typed.numbers(b.column.name) for b in codec.columns if isinstance(b, NumericBins)}
+    return kind.learn(learned.codes, values, codec, learned.label, learned.seed)
 
 
 def without_commands(spec: Spec) -> Spec:

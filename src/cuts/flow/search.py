@@ -140,7 +140,7 @@ class _Search:
         reference = None if label is None else budget_utility.Reference(fold.codes, label)
         measure = budget_utility.find_utility(reference, replace(outside.refit(Observer()), marginals=fold.counts))
         say("fitting")
-        free = fit_free(outside, render(self.combinations[0].program), observer)
+        free, outside = fit_free(outside, render(self.combinations[0].program), observer)
         free = replace(free, spec=without_commands(free.spec))
         utilities, verdicts = [], []
         for combination, planned in zip(self.combinations, self.plans, strict=True):

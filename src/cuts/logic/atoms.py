@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from cuts.data.codec import Codec, NumericBins
-from cuts.data.table import Floats, IntArray
+from cuts.data.table import Bools, Floats, IntArray
 from cuts.lang.spec import Linear
 from cuts.logic.chances import Pick
 from cuts.logic.core import Cuts, Grid, Group, Variable, grid_on
@@ -92,15 +92,21 @@ def _resample(atoms: Atoms, codes: list[IntArray], values: list[Floats], rng: np
 
     Metropolis steps with independent proposals: they keep the distribution of the values given the comparisons.
     """
-    before = _form_bins(atoms, values)
+    before = list(values)
     for _ in range(RESAMPLING_SWEEPS):
         for index, bins in enumerate(atoms.columns):
             present = ~np.isnan(values[index])
             fresh = values[index].copy()
             fresh[present] = bins.contents.draw(codes[index][present], rng)
             trial = [*values[:index], fresh, *values[index + 1 :]]
-            same = np.all([np.equal(a, b) for a, b in zip(_form_bins(atoms, trial), before, strict=True)], axis=0)
-            values[index] = np.where(same, fresh, values[index])
+            values[index] = np.where(same_forms(atoms, trial, before), fresh, values[index])
+
+
+def same_forms(atoms: Atoms, values: list[Floats], others: list[Floats]) -> Bools:
+    """The rows in which two sets of values of a group's columns decide every comparison in the same way."""
+    pairs = zip(_form_bins(atoms, values), _form_bins(atoms, others), strict=True)
+    same: Bools = np.logical_and.reduce([np.equal(a, b) for a, b in pairs])
+    return same
 
 
 def _atoms(

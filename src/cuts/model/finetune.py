@@ -33,7 +33,7 @@ from cuts.model.cells import Statistics
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import train
 from cuts.model.mixture import Mixture, gram
-from cuts.model.objective import Objective
+from cuts.model.objective import Loss
 from cuts.model.shape import Refit
 
 OWN_ROWS = 10**9  # rows that a model's own marginals are rounded to counts of
@@ -85,9 +85,8 @@ def finetune(
     config = refit.config
     device = find_device(config.device)
     with use_threads(find_threads(config.threads, mix.components * sum(refit.marginals.sizes.values()) ** 2)):
-        backbone = table_of(mix, device)
-        objective = Objective(refit.marginals, refit.label, slices=config.slices, seed=refit.seed, device=device)
-        pursuit = _Pursuit(terms, objective, backbone, refit.marginals, settings)
+        backbone = table_of(mix, device, smoothing=refit.smoothing)
+        pursuit = _Pursuit(terms, refit.loss(device), backbone, refit.marginals, settings)
         steps = min(config.steps, settings.max_steps)
         train(backbone, pursuit.loss, steps, settings.learning_rate, seen=refit.seen)
         pursuit.judge(backbone.mixture())
@@ -129,12 +128,12 @@ class _Pursuit:
     def __init__(
         self,
         terms: Sequence[Term],
-        objective: Objective,
+        tables: Loss,
         backbone: TableBackbone,
         marginals: Marginals,
         settings: FinetuneSettings,
     ) -> None:
-        self._terms, self._objective, self._backbone, self._settings = terms, objective, backbone, settings
+        self._terms, self._tables, self._backbone, self._settings = terms, tables, backbone, settings
         self._controller = WeightController(len(terms), settings.controller)
         # The paper divides the distance of every table by its cells and takes the mean: small tables decide.
         self._cells = 1.0 / float(np.mean([1.0 / table.size for table in marginals.tables.values()]))
@@ -147,7 +146,7 @@ class _Pursuit:
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss of a mixture, and its distance to the counts."""
-        base, error = self._objective.loss(mix)
+        base, error = self._tables(mix)
         off = [term.violation(mix) for term in self._terms]
         if self._steps % self._settings.measure_every_steps == 0:
             self._lengths = [_gradient_length(value, self._backbone) for value in (base, *off)]
@@ -164,7 +163,7 @@ class _Pursuit:
 
     def judge(self, mix: Mixture) -> None:
         """Keep a mixture if it is the best so far."""
-        base, error = self._objective.loss(mix)
+        base, error = self._tables(mix)
         self._keep(mix, [term.violation(mix) for term in self._terms], float(base.detach()), float(error))
 
     def _keep(self, mix: Mixture, off: Sequence[Tensor], loss: float, error: float) -> None:

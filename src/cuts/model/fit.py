@@ -2,28 +2,29 @@
 
 The optimiser is Adam (Kingma & Ba, ICLR 2015). Its learning rate rises linearly during a warm-up, stays constant until
 the error no longer falls, and then decays to zero along half a cosine (the annealing of Loshchilov & Hutter, ICLR 2017,
-without restarts). Only marginals are read, never rows.
+without restarts). A first part of the steps looks at tables of counts only. If there are rows to find boxes in
+(`model/box_trees.py`), a second part adds these, with a rate that decays again; without rows all steps are of the first
+kind, and nothing but counts is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, isqrt, pi
 from time import process_time
-from typing import TypeAlias
 
 import torch
 
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.model.backbone import Backbone, Start, make_backbone
+from cuts.model.box_counts import BoxCounts
+from cuts.model.box_trees import BinnedRows, BoxedObjective
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.mixture import Mixture
-from cuts.model.objective import Objective, one_way
+from cuts.model.objective import Groups, Loss, Objective, one_way
 from cuts.progress import FitStep
-
-Loss: TypeAlias = Callable[[Mixture], tuple[torch.Tensor, torch.Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,12 @@ class FitSettings:
     report_every_steps: int = 25  # how often the error is recorded and reported
     patience_steps: int = 300  # without a new lowest error, after which the rate decays
     decay_share: float = 0.5  # of all steps, the last ones, in which the rate decays
+    box_step_share: float = 0.6  # of all steps, the last ones, in which boxes are fitted too
+    box_rate_share: float = 0.5  # of the learning rate, with which these steps begin
 
 
 FIT_SETTINGS = FitSettings()
+NEVER = 1_000_000_000  # steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,9 +48,10 @@ class Fitted:
     """A mixture, and how the fit went."""
 
     mixture: Mixture
-    error: float  # mean total variation distance of the tables fitted to, in [0, 1]
+    error: float  # mean total variation distance over the pairs of columns, in [0, 1]
     steps: int
     cpu_seconds: float
+    boxes: BoxCounts | None = None  # the latest that were fitted
 
 
 def fit(
@@ -56,20 +61,41 @@ def fit(
     *,
     seed: int,
     smoothing: float = 0.0,
+    groups: Groups | None = None,
+    rows: BinnedRows | None = None,
     seen: Callable[[FitStep], None] | None = None,
     settings: FitSettings = FIT_SETTINGS,
 ) -> Fitted:
-    """The mixture nearest to the counts; `seen` is called with the progress every few steps."""
+    """The mixture nearest to the counts, and to boxes of `rows`; `seen` is called with the progress every few steps."""
     start_time = process_time()
     device = find_device(config.device)
     K = components(marginals.rows, config)
     with use_threads(find_threads(config.threads, K * sum(marginals.sizes.values()) ** 2)):
         start = Start(one_way(marginals), K, smoothing, seed, device, config)
         backbone = make_backbone(start)
-        objective = Objective(marginals, label, slices=config.slices, seed=seed, device=device)
+        objective = Objective(marginals, label, groups=groups, slices=config.slices, seed=seed, device=device)
         rate = config.learning_rate or backbone.learning_rate
-        error, steps = train(backbone, objective.loss, config.steps, rate, seen=seen, settings=settings)
-        return Fitted(backbone.settle(), error, steps, process_time() - start_time)
+        with_boxes = int(settings.box_step_share * config.steps) if rows is not None else 0
+        tables_seen = _shifted(seen, 0, with_boxes)
+        error, steps = train(
+            backbone, objective.loss, config.steps - with_boxes, rate, seen=tables_seen, settings=settings
+        )
+        boxes = None
+        if rows is not None and with_boxes:
+            boxed = BoxedObjective(objective.loss, rows, label, seed=seed)
+            schedule = replace(settings, decay_share=1.0, patience_steps=NEVER)
+            rate *= settings.box_rate_share
+            boxes_seen = _shifted(seen, steps, 0)
+            error, more = train(backbone, boxed.loss, with_boxes, rate, seen=boxes_seen, settings=schedule)
+            steps, boxes = steps + more, boxed.boxes
+        return Fitted(backbone.settle(), error, steps, process_time() - start_time, boxes)
+
+
+def _shifted(seen: Callable[[FitStep], None] | None, before: int, after: int) -> Callable[[FitStep], None] | None:
+    """`seen`, told of steps that come before and after the reported ones."""
+    if seen is None:
+        return None
+    return lambda at: seen(FitStep(before + at.step, before + at.steps + after, at.error))
 
 
 def train(

@@ -1,28 +1,35 @@
 """The distance between a mixture and the counts: the loss of a fit.
 
 CuTS (Vero et al., ICML 2024, sec. 4.1) compares the three-way marginals that contain the label by total variation.
-Here tables are compared in slices. With one column fixed at one value, the two-way tables of all other columns are one
-Gram matrix of the model; so are all pairs, with no column fixed. A step compares the slices of the label, which
-together are the three-way tables with it, by squared Hellinger distance
+Here tables are compared in slices. With one column fixed at a group of its bins, the two-way tables of all other
+columns are one Gram matrix of the model; so are all pairs, with no column fixed. Every step compares all pairs, and the
+slices of the label, which together are the three-way tables with it, by squared Hellinger distance
 
     H^2(p, q) = 1/2 sum_c (sqrt(p_c) - sqrt(q_c))^2,
 
-and a few random slices of other columns by total variation `TV(p, q) = 1/2 sum_c |p_c - q_c|`. Random values are chosen
-with probabilities that the weights undo, so the loss is unbiased. Of a wide table a step compares some columns only.
+and a few random slices of other columns by total variation `TV(p, q) = 1/2 sum_c |p_c - q_c|`. The bins of a number are
+sliced in groups of neighbours (`model/slice_groups.py`), because a slice of a single bin has too few rows. Random
+slices are chosen with probabilities that the weights undo, so the loss is unbiased. Of a wide table a step compares
+some columns only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from cuts.count.marginals import Clique, Marginals
+from cuts.data.table import IntArray
 from cuts.model.mixture import Mixture, gram
+
+Groups: TypeAlias = Mapping[str, IntArray]  # by column: the group of each bin, numbered from 0
+Loss: TypeAlias = Callable[[Mixture], tuple[Tensor, Tensor]]  # the loss of a mixture, and its error
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,10 @@ class ObjectiveSettings:
 
     root_offset: float = 1e-6  # added to a share before its root is taken, so that the gradient is finite
     max_bins: int = 640  # of the columns compared in one step, together
-    max_label_slices: int = 4  # in one step; of a label with more values some are chosen at random
+    max_label_slices: int = 4  # in one step; of a label with more groups some are chosen at random
+    pair_weight: float = 1.0  # of all pairs of columns, relative to the slices of the label
     slice_weight: float = 0.1  # of the random slices, relative to those of the label
+    max_slices: int = 64  # that random slices are chosen from
 
 
 OBJECTIVE_SETTINGS = ObjectiveSettings()
@@ -40,11 +49,19 @@ OBJECTIVE_SETTINGS = ObjectiveSettings()
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The columns compared in a step, and where the bins of each lie in the Gram matrix."""
+    """The columns compared in a step, and where the bins of each lie in the Gram matrix; the label is the last."""
 
     columns: tuple[str, ...]
     starts: tuple[int, ...]
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A group of bins of one column."""
+
+    column: str
+    group: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +81,7 @@ class Objective:
         marginals: Marginals,
         label: str | None,
         *,
+        groups: Groups | None = None,
         slices: int,
         seed: int,
         device: str,
@@ -72,6 +90,8 @@ class Objective:
         self._settings = settings
         self._rows = max(marginals.rows, 1)
         self._sizes = dict(marginals.sizes)
+        self._position = {name: i for i, name in enumerate(self._sizes)}
+        self._groups = {name: np.arange(size) for name, size in self._sizes.items()} | dict(groups or {})
         label = label if len(self._sizes) > 2 else None  # two columns are a pair, whichever is the label
         self._label = label
         self._slices = slices if label is not None else max(slices, 2)
@@ -79,47 +99,35 @@ class Objective:
         self._random = np.random.Generator(np.random.Philox(seed))
         self._marginals = marginals
         self._tables: dict[Clique, Tensor] = {}
-        self._others = tuple(name for name in self._sizes if name != label)
         self._one_way = {name: marginals.table((name,)) / self._rows for name in self._sizes}
-        bins = sum(self._sizes[name] for name in self._others)
-        self._whole = self._view(self._others) if bins <= settings.max_bins else None
-        # Of a wide table not all triples with the label are counted, but the pairs are.
-        self._pairs_too = label is not None and not all(
-            marginals.covers((a, b, label)) for a, b in combinations(self._others, 2)
-        )
-        self._target_cache: dict[tuple[str, int] | None, TargetTable] = {}
+        self._others = tuple(name for name in self._sizes if name != label)
+        is_whole = sum(self._sizes.values()) <= settings.max_bins
+        self._whole = self._view(self._others) if is_whole else None
+        self._candidates = self._slice_candidates()
+        self._target_cache: dict[Slice | None, TargetTable] = {}
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
-        """The loss of a mixture, and the mean total variation over the label's tables, or over the pairs."""
+        """The loss of a mixture, and its mean total variation over the pairs of columns."""
         view = self._whole or self._random_view()
         X = torch.cat([mix[name] for name in view.columns], 1)  # (K, bins of the view)
-        loss, error = self._base(mix, X, view)
-        for name, value, chance in self._random_slices(view):
-            target = self._target(view, (name, value), keep=False)
-            share = gram(X, mix.w * mix[name][:, value])
-            scale = self._settings.slice_weight / (len(view.columns) * chance * self._slices)
-            loss = loss + scale * _variation(share, target)
-        return loss, error.detach()
-
-    def _base(self, mix: Mixture, X: Tensor, view: View) -> tuple[Tensor, Tensor]:
-        """Squared Hellinger distance and total variation of the label's slices, or of the pairs without a label."""
-        keep = view is self._whole
         if len(view.columns) == 1:
             return self._alone(mix, view.columns[0])
-        if self._label is None:
-            target = self._target(view, None, keep=keep)
-            share = gram(X, mix.w)
-            return self._hellinger(share, target), _variation(share, target)
-        label = mix[self._label]
-        loss = error = X.new_zeros(())
-        if self._pairs_too:
-            loss = self._hellinger(gram(X, mix.w), self._target(view, None, keep=keep))
-        for value, scale in self._label_slices():
-            target = self._target(view, (self._label, value), keep=keep)
-            share = gram(X, mix.w * label[:, value])
-            loss = loss + scale * self._hellinger(share, target)
-            error = error + scale * _variation(share.detach(), target)
+        target = self._target(view, None)
+        share = gram(X, mix.w)
+        loss, error = self._hellinger(share, target), _variation(share.detach(), target)
+        if self._label is not None:
+            loss = self._settings.pair_weight * loss
+            for chosen, scale in self._label_slices():
+                loss = loss + scale * self._hellinger(self._sliced(mix, X, chosen), self._target(view, chosen))
+        for chosen, chance in self._random_slices(view):
+            scale = self._settings.slice_weight / (len(view.columns) * chance * self._slices)
+            loss = loss + scale * _variation(self._sliced(mix, X, chosen), self._target(view, chosen))
         return loss, error
+
+    def _sliced(self, mix: Mixture, X: Tensor, chosen: Slice) -> Tensor:
+        """The Gram matrix of the rows whose value lies in a slice."""
+        members = torch.as_tensor(self._groups[chosen.column] == chosen.group, dtype=X.dtype, device=X.device)
+        return gram(X, mix.w * (mix[chosen.column] @ members))
 
     def _alone(self, mix: Mixture, name: str) -> tuple[Tensor, Tensor]:
         """The same for a table of one column: the distances of its distribution."""
@@ -135,32 +143,51 @@ class Objective:
         squares = ((share + offset).sqrt() - (target.share + offset).sqrt()) ** 2
         return 0.5 * (squares * target.counted).sum() / target.blocks
 
-    def _label_slices(self) -> list[tuple[int, float]]:
-        """The values of the label to compare, and their weights: all, or a few at random, frequent ones more often."""
+    def _label_slices(self) -> list[tuple[Slice, float]]:
+        """The slices of the label to compare, and their weights: all, or a few at random, frequent ones more often."""
         assert self._label is not None
-        share = self._one_way[self._label]
+        share = self._group_shares(self._label)
         count = self._settings.max_label_slices
         if len(share) <= count:
-            return [(value, 1.0) for value in range(len(share))]
+            return [(Slice(self._label, group), 1.0) for group in range(len(share))]
         chance = np.sqrt(share) / np.sqrt(share).sum()
         drawn = self._random.choice(len(share), count, p=chance)
-        return [(int(value), 1.0 / (count * chance[value])) for value in drawn]
+        return [(Slice(self._label, int(group)), 1.0 / (count * chance[group])) for group in drawn]
 
-    def _random_slices(self, view: View) -> list[tuple[str, int, float]]:
-        """A few (column, value, probability of being chosen); frequent values are chosen more often."""
+    def _slice_candidates(self) -> tuple[tuple[Slice, float], ...]:
+        """The slices of columns other than the label, each with its weight; of many, a random selection."""
+        slices = [
+            (Slice(name, group), float(np.sqrt(share)))
+            for name in self._others
+            for group, share in enumerate(self._group_shares(name))
+            if 0.0 < share < 1.0
+        ]
+        if len(slices) <= self._settings.max_slices:
+            return tuple(slices)
+        weights = np.array([weight for _, weight in slices])
+        kept = self._random.choice(len(slices), self._settings.max_slices, replace=False, p=weights / weights.sum())
+        return tuple(slices[index] for index in sorted(kept.tolist()))
+
+    def _random_slices(self, view: View) -> list[tuple[Slice, float]]:
+        """A few slices and their probabilities of being chosen; frequent values are chosen more often."""
         if not self._slices or len(view.columns) < 3:
             return []
-        weights = np.sqrt(np.concatenate([self._one_way[name] for name in view.columns]))
-        chance = weights / weights.sum()
-        slices = []
-        for index in self._random.choice(len(chance), self._slices, p=chance).tolist():
-            column = int(np.searchsorted(view.starts, index, side="right")) - 1
-            slices.append((view.columns[column], index - view.starts[column], float(chance[index])))
-        return slices
+        there = set(view.columns)
+        candidates = [(chosen, weight) for chosen, weight in self._candidates if chosen.column in there]
+        if not candidates:
+            return []
+        chance = np.array([weight for _, weight in candidates])
+        chance /= chance.sum()
+        drawn = self._random.choice(len(candidates), self._slices, p=chance)
+        return [(candidates[index][0], float(chance[index])) for index in drawn.tolist()]
+
+    def _group_shares(self, name: str) -> list[float]:
+        shares: list[float] = np.bincount(self._groups[name], self._one_way[name]).tolist()
+        return shares
 
     def _random_view(self) -> View:
         chosen: list[str] = []
-        left = self._settings.max_bins
+        left = self._settings.max_bins - (self._sizes[self._label] if self._label is not None else 0)
         for index in self._random.permutation(len(self._others)).tolist():
             name = self._others[index]
             if self._sizes[name] <= left or not chosen:
@@ -168,41 +195,45 @@ class Objective:
                 left -= self._sizes[name]
         return self._view([name for name in self._others if name in set(chosen)])
 
-    def _view(self, columns: Sequence[str]) -> View:
+    def _view(self, others: Sequence[str]) -> View:
+        columns = (*others, *([] if self._label is None else [self._label]))
         ends = np.cumsum([0, *(self._sizes[name] for name in columns)]).tolist()
-        return View(tuple(columns), tuple(ends[:-1]), ends[-1])
+        return View(columns, tuple(ends[:-1]), ends[-1])
 
-    def _target(self, view: View, fixed: tuple[str, int] | None, *, keep: bool) -> TargetTable:
-        """The Gram matrix of the counts, with one column fixed at a value or none."""
+    def _target(self, view: View, fixed: Slice | None) -> TargetTable:
+        """The Gram matrix of the counts, with one column fixed at a group of its bins or none."""
+        keep = view is self._whole
         if keep and fixed in self._target_cache:
             return self._target_cache[fixed]
         share = torch.zeros(view.size, view.size)
         counted = torch.zeros(view.size, view.size)
         blocks = 0
-        for i, a in enumerate(view.columns):
-            for j in range(i + 1, len(view.columns)):
-                table = self._table(a, view.columns[j], fixed)
-                if table is not None:
-                    rows = slice(view.starts[i], view.starts[i] + table.shape[0])
-                    cells = slice(view.starts[j], view.starts[j] + table.shape[1])
-                    share[rows, cells] = table
-                    counted[rows, cells] = 1.0
-                    blocks += 1
+        for (i, a), (j, b) in combinations(enumerate(view.columns), 2):
+            table = self._table(a, b, fixed)
+            if table is not None:
+                rows = slice(view.starts[i], view.starts[i] + table.shape[0])
+                cells = slice(view.starts[j], view.starts[j] + table.shape[1])
+                share[rows, cells] = table
+                counted[rows, cells] = 1.0
+                blocks += 1
         target = TargetTable(share.to(self._device), counted.to(self._device), max(blocks, 1))
         if keep:
             self._target_cache[fixed] = target
         return target
 
-    def _table(self, a: str, b: str, fixed: tuple[str, int] | None) -> Tensor | None:
-        """The shares of two columns, with a third fixed; None where they were not counted together."""
+    def _table(self, a: str, b: str, fixed: Slice | None) -> Tensor | None:
+        """The shares of two columns, with a third in a group of bins; None where they were not counted together."""
         if fixed is None:
             return self._shares((a, b))
-        name, value = fixed
-        if name in (a, b):
+        if fixed.column in (a, b):
             return None
-        clique = tuple(column for column in self._sizes if column in (a, b, name))
+        clique = tuple(column for column in self._sizes if column in (a, b, fixed.column))
         table = self._shares(clique)
-        return None if table is None else table.select(clique.index(name), value)
+        if table is None:
+            return None
+        members = torch.as_tensor(np.flatnonzero(self._groups[fixed.column] == fixed.group))
+        pair = table.index_select(clique.index(fixed.column), members).sum(clique.index(fixed.column))
+        return pair if self._position[a] < self._position[b] else pair.T
 
     def _shares(self, clique: Clique) -> Tensor | None:
         if clique not in self._tables:

@@ -6,7 +6,7 @@ A program that states statistics has its rows selected from a pool of drawn ones
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,7 +20,7 @@ from cuts.data.conform import conform
 from cuts.data.partial_rows import apart_from, encode_partial, outside_ranges, overwrite
 from cuts.data.refine import refine
 from cuts.data.schema import Schema
-from cuts.data.table import Table
+from cuts.data.table import Floats, Table
 from cuts.data.ties import Tie
 from cuts.lang.binder import bind_predicate
 from cuts.lang.parser import parse_expression
@@ -33,6 +33,7 @@ from cuts.logic.diagram import compile_rules
 from cuts.logic.ties import keeps_exact, range_rules, substitute
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, calibrate
+from cuts.model.fine import FineDraw
 from cuts.model.group_shares import hold
 from cuts.model.mixture import split
 from cuts.model.store import Model
@@ -131,7 +132,7 @@ def _completed(model: Model, source: _RowSource, given: Table, seed: int) -> Tab
             raise CutsError([impossible_rows([int(row) + 1 for row in (~possible).nonzero()[0]])])
     else:  # only identifiers are given
         completed = draw.draw(supply, given.rows, seed=seed, drawing=model.config.drawing)
-    table = decode(completed.codes, apart_from(codec, given), seed=seed, values=completed.values)
+    table = decode(completed.codes, apart_from(codec, given), seed=seed, values=source.values(completed, 0))
     return overwrite(table, given, codec)
 
 
@@ -142,7 +143,8 @@ def _drawn(model: Model, source: _RowSource, number: int, size: int) -> Table:
     """A chunk of rows as the model has them."""
     drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
     first = number * draw.CHUNK
-    return _checked(decode(drawn.codes, source.codec, seed=source.seed, first=first, values=drawn.values), source)
+    values = source.values(drawn, number)
+    return _checked(decode(drawn.codes, source.codec, seed=source.seed, first=first, values=values), source)
 
 
 def _selected(
@@ -152,7 +154,8 @@ def _selected(
     for factor in (POOL_FACTOR, LARGER_POOL_FACTOR):
         size = factor * (end - start)
         drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
-        table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start, values=drawn.values)
+        values = source.values(drawn, number)
+        table = decode(drawn.codes, source.codec, seed=source.seed, first=factor * start, values=values)
         pool = _checked(table, source)
         typed = conform(pool, source.codec.schema)
         rows, calibration = calibrate(
@@ -201,6 +204,7 @@ class _RowSource:
         self._cuts = find_cuts(self._modelled, model.codec.inner)
         self.codec, splits = refine(model.codec, self._cuts.columns, self._cuts.sets)
         self._mixture = split(model.mixture, splits)
+        self._fine = None if model.fine is None else FineDraw(model.fine, model.codec, self.codec, splits)
         self._shared: draw.Supply | None = None  # by all chunks, if they are alike
 
     def supply(self, chunk: int) -> draw.Supply:
@@ -215,6 +219,13 @@ class _RowSource:
         if not atoms:
             self._shared = supply
         return supply
+
+    def values(self, drawn: draw.Drawn, chunk: int) -> Mapping[str, Floats]:
+        """The values of numeric columns that are not left to the codec."""
+        if self._fine is None:
+            return drawn.values
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, chunk, 2])))
+        return self._fine.values(drawn, self.supply(chunk), rng)
 
 
 def _checked(table: Table, source: _RowSource) -> Table:

@@ -23,10 +23,12 @@ from cuts.logic import chances
 from cuts.logic.boxes import Boxes, find_boxes
 from cuts.logic.diagram import Diagram
 from cuts.model.backbones.table import TableBackbone, table_of
+from cuts.model.box_counts import BoxCounts
+from cuts.model.box_trees import with_boxes
 from cuts.model.device import find_device, find_threads, use_threads
-from cuts.model.fit import Fitted, Loss, train
+from cuts.model.fit import Fitted, train
 from cuts.model.mixture import Mixture, distributions, probability
-from cuts.model.objective import Objective
+from cuts.model.objective import Groups, Loss, Objective
 from cuts.model.picking import picker
 from cuts.progress import FitStep
 
@@ -56,12 +58,22 @@ class Refit:
     config: Config
     seed: int
     seen: Callable[[FitStep], None] | None = None  # called with the progress every few steps
+    groups: Groups | None = None  # the slices of numeric columns
+    boxes: BoxCounts | None = None  # to stay near to as well
+    smoothing: float = 0.0  # kept, so that rows are not memorised by training on
+
+    def loss(self, device: str) -> Loss:
+        """The distance from the counts, and from the boxes if there are any."""
+        tables = Objective(
+            self.marginals, self.label, groups=self.groups, slices=self.config.slices, seed=self.seed, device=device
+        )
+        return tables.loss if self.boxes is None else with_boxes(tables.loss, self.boxes, seed=self.seed)
 
 
 def repair(mix: Mixture, rules: Diagram, refit: Refit, *, settings: RepairSettings = REPAIR_SETTINGS) -> Fitted:
     """The mixture moved into the rules and refitted to the counts; the rules hold in every row of it."""
     boxed = split_into_boxes(movable(mix, settings=settings), rules, seed=refit.seed, settings=settings)
-    return _refitted(boxed, refit, lambda objective: objective.loss, settings)
+    return _refitted(boxed, refit, lambda tables: tables, settings)
 
 
 def penalise(
@@ -74,9 +86,9 @@ def penalise(
     """The mixture refitted with a weight on violating each rule: the paper's lambda, or an automatic one."""
     cells = np.mean([table.size for table in refit.marginals.tables.values()])
 
-    def penalised(objective: Objective) -> Loss:
+    def penalised(tables: Loss) -> Loss:
         def loss(candidate: Mixture) -> tuple[Tensor, Tensor]:
-            value, error = objective.loss(candidate)
+            value, error = tables(candidate)
             for diagram, weight in rules:
                 # The paper sums over the rows of a batch and divides its distance by the cells of a table.
                 scale = AUTOMATIC_PENALTY if weight is None else weight * PAPER_BATCH_ROWS * float(cells)
@@ -124,16 +136,15 @@ def moved_cells(mix: Mixture, rules: Diagram) -> float:
     return float((mix.w * torch.stack(variation).sum(0)).sum())
 
 
-def _refitted(mix: Mixture, refit: Refit, loss: Callable[[Objective], Loss], settings: RepairSettings) -> Fitted:
+def _refitted(mix: Mixture, refit: Refit, loss: Callable[[Loss], Loss], settings: RepairSettings) -> Fitted:
     """The mixture after further training of its tables; what it rules out stays ruled out."""
     start_time = process_time()
     config = refit.config
     device = find_device(config.device)
     with use_threads(find_threads(config.threads, mix.components * sum(refit.marginals.sizes.values()) ** 2)):
-        backbone: TableBackbone = table_of(mix, device)
-        objective = Objective(refit.marginals, refit.label, slices=config.slices, seed=refit.seed, device=device)
+        backbone: TableBackbone = table_of(mix, device, smoothing=refit.smoothing)
         max_steps = min(config.steps, settings.max_steps)
-        error, steps = train(backbone, loss(objective), max_steps, settings.learning_rate, seen=refit.seen)
+        error, steps = train(backbone, loss(refit.loss(device)), max_steps, settings.learning_rate, seen=refit.seen)
         return Fitted(backbone.settle(), error, steps, process_time() - start_time)
 
 

@@ -1,8 +1,8 @@
 """A fitted model as one `.synth` file: a zip of safetensors and JSON; reading it runs no code.
 
 `manifest.json` names the format, its version and the SHA-256 of the others: `model.json` (program, codec, settings,
-facts of the fit), `mixture.safetensors` and, of a private model, `transcript.json` with its ledger. Loading needs no
-rows. A damaged, foreign or newer file is a `CutsError`.
+facts of the fit), `mixture.safetensors`, `fine.safetensors` if the model has a fine level and, of a private model,
+`transcript.json` with its ledger. Loading needs no rows. A damaged, foreign or newer file is a `CutsError`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+import safetensors.numpy as arrays
 import safetensors.torch as tensors
 import torch
 from msgspec import MsgspecError
@@ -32,6 +34,7 @@ from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import Spec
 from cuts.model.facts import Facts
+from cuts.model.fine import FineLevel, find_fine
 from cuts.model.mixture import Mixture
 from cuts.privacy.transcript import Transcript, render, transcript_from
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
@@ -40,9 +43,16 @@ from cuts.text.files import present
 FORMAT, VERSION = "cuts-model", 1
 ENDING = ".synth"
 _MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensors"
+_FINE = "fine.safetensors"  # of models with a fine level only
 _TRANSCRIPT = "transcript.json"  # of private models only
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
-MAX_BYTES = {_MANIFEST: 1 << 16, _MODEL: 1 << 30, _MIXTURE: 8 << 30, _TRANSCRIPT: 1 << 30}  # of what a part unpacks to
+MAX_BYTES = {
+    _MANIFEST: 1 << 16,
+    _MODEL: 1 << 30,
+    _MIXTURE: 8 << 30,
+    _FINE: 8 << 30,
+    _TRANSCRIPT: 1 << 30,
+}  # of what a part unpacks to
 MAX_SUM_ERROR = 1e-6  # how far probabilities may be from summing to one
 
 
@@ -66,6 +76,7 @@ class Model:
     config: Config
     facts: Facts
     transcript: Transcript | None = None  # of a private model: all that is known of its rows
+    fine: FineLevel | None = None  # draws the values inside bins; without one they are independent
 
     def __post_init__(self) -> None:
         names = tuple(bins.column.name for bins in self.codec.columns)
@@ -81,6 +92,8 @@ def save(model: Model, path: Path | str) -> None:
         _MODEL: json.dumps(_model_data(model), indent=1, ensure_ascii=False).encode(),
         _MIXTURE: tensors.save({name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}),
     }
+    if model.fine is not None:
+        parts[_FINE] = arrays.save({name: np.ascontiguousarray(part) for name, part in model.fine.arrays().items()})
     if model.transcript is not None:
         parts[_TRANSCRIPT] = render(model.transcript).encode()
     manifest = {"format": FORMAT, "version": VERSION, "sha256": {name: _hash(data) for name, data in parts.items()}}
@@ -104,16 +117,18 @@ def load(path: Path | str) -> Model:
         raise no_model(path) from None
     try:
         model = _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
-        if _TRANSCRIPT not in parts:
-            return model
-        return replace(model, transcript=transcript_from(json.loads(parts[_TRANSCRIPT])))
+        if _FINE in parts:
+            model = replace(model, fine=_fine(parts[_FINE], model))
+        if _TRANSCRIPT in parts:
+            model = replace(model, transcript=transcript_from(json.loads(parts[_TRANSCRIPT])))
+        return model
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError, MsgspecError, CutsError):
         raise damaged_model(path) from None
 
 
 def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
     """What the file holds, as it was written; raises when it is not what the manifest says."""
-    names = (_MODEL, _MIXTURE, *({_TRANSCRIPT} & {*file.namelist()}))
+    names = (_MODEL, _MIXTURE, *({_FINE, _TRANSCRIPT} & {*file.namelist()}))
     entries = {name: file.getinfo(name) for name in (_MANIFEST, *names)}
     readable = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if any(entry.file_size > MAX_BYTES[name] or entry.compress_type not in readable for name, entry in entries.items()):
@@ -147,6 +162,13 @@ def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
         raise ValueError("the program is not a string")
     spec = bind(parse(data["program"]), codec.schema)
     return Model(mixture, codec, data["program"], spec, config_from(data["config"]), _facts(data["facts"]))
+
+
+def _fine(data: bytes, model: Model) -> FineLevel:
+    kind = find_fine(model.config)
+    if kind is None or model.transcript is not None:
+        raise ValueError("the model has no fine level")
+    return kind.read(arrays.load(data), model.codec)
 
 
 def _distributions(table: torch.Tensor) -> torch.Tensor:

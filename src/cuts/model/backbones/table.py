@@ -24,7 +24,7 @@ class TableBackbone:
         self.columns = columns
         self._weights = weights.requires_grad_()
         self._logits = [table.requires_grad_() for table in logits]  # one per column, (K, bins)
-        self._floor = floor  # one per column, (bins,): what every component keeps, summing to the smoothing
+        self._floor = floor  # one per column, (bins,) or (K, bins): what is kept, summing to the smoothing
 
     def parameters(self) -> list[Tensor]:
         """The logits of the weights, then those of the columns."""
@@ -33,7 +33,7 @@ class TableBackbone:
     def mixture(self) -> Mixture:
         """The mixture of the present parameters."""
         P = tuple(
-            torch.softmax(logits, 1) * (1.0 - floor.sum()) + floor
+            torch.softmax(logits, 1) * (1.0 - floor.sum(-1, keepdim=True)) + floor
             for logits, floor in zip(self._logits, self._floor, strict=True)
         )
         return Mixture(self.columns, torch.softmax(self._weights, 0), P)
@@ -61,11 +61,19 @@ def make_table(start: Start) -> Backbone:
     return TableBackbone(tuple(start.one_way), torch.zeros(K, device=start.device), logits, floor)
 
 
-def table_of(mix: Mixture, device: str) -> TableBackbone:
-    """The parameters of a mixture; what has no probability in it never gets any."""
-    logits = [p.float().log().to(device) for p in mix.P]
-    floor = [torch.zeros(p.shape[1], device=device) for p in mix.P]
-    return TableBackbone(mix.columns, mix.w.float().log().to(device), logits, floor)
+def table_of(mix: Mixture, device: str, *, smoothing: float = 0.0) -> TableBackbone:
+    """The parameters of a mixture; what has no probability in it never gets any.
+
+    With smoothing, a component keeps that share of the columns' own distributions, on the bins that it has.
+    """
+    logits, floors = [], []
+    for p in mix.P:
+        own = (mix.w @ p)[None, :] * (p > 0)
+        floor = smoothing * own / own.sum(1, keepdim=True).clamp_min(1e-300)
+        free = torch.where(p > 0, (p - floor).clamp_min(EMPTY_BIN_SHARE * p), 0.0)
+        logits.append(free.log().float().to(device))
+        floors.append(floor.float().to(device))
+    return TableBackbone(mix.columns, mix.w.float().log().to(device), logits, floors)
 
 
 def _normalised(table: Tensor) -> Tensor:
