@@ -43,11 +43,17 @@ def joint(mix: Mixture, cells: Cells) -> Tensor:
     product = mix.w.cpu().double()[:, None]  # (K, cells so far)
     if not cells.spreads:
         return mix.w.cpu().double().sum()
-    pairs = zip(cells.layout.columns, cells.spreads, strict=True)
-    *firsts, last = [mix[name].cpu().double() @ spread for name, spread in pairs]
-    for chance in firsts:
-        product = (product[:, :, None] * chance[:, None, :]).flatten(1)
-    return (product.T @ last).reshape(cells.held.shape)
+    chances = [
+        mix[name].cpu().double() @ spread for name, spread in zip(cells.layout.columns, cells.spreads, strict=True)
+    ]
+    sizes = [chance.shape[1] for chance in chances]
+    # The axis that is contracted last is never repeated for every component: of three or more, let it be the largest.
+    last = len(sizes) - 1 if len(sizes) < 3 else max(range(len(sizes)), key=lambda axis: sizes[axis])
+    firsts = [axis for axis in range(len(sizes)) if axis != last]
+    for axis in firsts:
+        product = (product[:, :, None] * chances[axis][:, None, :]).flatten(1)
+    table = (product.T @ chances[last]).reshape([sizes[axis] for axis in (*firsts, last)])
+    return table.movedim(-1, last)
 
 
 def evaluate(cells: Cells, chance: Tensor, rows: float) -> Tensor:

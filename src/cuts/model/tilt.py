@@ -9,13 +9,15 @@ Of all distributions `q` with the wanted numbers, the one with the smallest rela
 it is about. The `d` are found by Newton's method with a pseudo-inverse Jacobian, its steps limited to a trust region of
 `max_step_nats` of relative entropy. A component stays a product when `phi` is about one column; one about several is a
 function of one column once the others are fixed, so components are split by what `phi` distinguishes in those first.
-Row rules keep holding: what has no probability gets none.
+Where they are split by coarse classes only, `phi` is replaced within each class by a sum of functions of one column
+(`model/coarse.py`). The numbers that are solved for are the exact ones all the same. Row rules keep holding: what has
+no probability gets none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -24,7 +26,8 @@ from torch import Tensor
 from cuts.lang.targets import Target
 from cuts.lang.walks import columns_of
 from cuts.logic.splits import Classes
-from cuts.model.cells import Cells, Statistics
+from cuts.model.cells import Statistics
+from cuts.model.coarse import additive, influence_over_bins, is_exact
 from cuts.model.mixture import Mixture
 
 
@@ -58,6 +61,7 @@ class _Parts:
     """A mixture whose components each lie in one class of every split column."""
 
     mixture: Mixture
+    classes: Classes
     bins: Mapping[str, Tensor]  # by split column, a bin of each component's class: (K,)
 
 
@@ -80,7 +84,7 @@ def tilt(
     *,
     settings: TiltSettings = TILT_SETTINGS,
 ) -> Tilted:
-    """The mixture moved to its targets, all of which `find_splits` called possible.
+    """The mixture moved to its targets, all of which `find_splits` or `find_coarse_splits` called possible.
 
     As far as possible the weights of components are changed by how much of the label they hold, instead of the label
     inside them: what is known of a row then predicts its label as before.
@@ -128,7 +132,7 @@ def _followed(parts: _Parts, targets: Sequence[Target], search: _Search) -> tupl
         directions = [_influence(target, parts, search) for target in chosen]
         zero = torch.zeros(len(chosen), dtype=torch.float64)
         step = _newton_step(parts, directions, zero, chosen, [off[j] for j in active], search)
-        moved = _Parts(_pushed(parts, directions, step, search), parts.bins)
+        moved = replace(parts, mixture=_pushed(parts, directions, step, search))
         now = _off(moved.mixture, targets, search.stats)
         lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
         if lost.any() or (search.label_fixed and _size(now) > search.settings.progress * _size(off)):
@@ -149,7 +153,7 @@ def _along(
         if not np.isfinite(off).all():
             return None
         if max(map(abs, off)) <= search.settings.accuracy / 2:
-            return _Parts(moved, start.bins)
+            return replace(start, mixture=moved)
         push = push + _newton_step(start, directions, push, targets, off, search)
     return None
 
@@ -186,30 +190,23 @@ def _newton_step(
 def _influence(target: Target, parts: _Parts, search: _Search) -> dict[str, Tensor]:
     """The influence function of a number, in tolerances: by column, a value for each bin and component.
 
-    Of a statistic of several columns all but one are fixed in a component.
+    Of a statistic of several columns all but one are fixed in a component, or known to lie in a coarse class.
     """
     stats, label = search.stats, search.label
-    cells = {stat: p.detach().requires_grad_() for stat, p in stats.joints(target.value, parts.mixture).items()}
-    (stats.of_joints(target.value, cells) / target.unit).backward()  # type: ignore[no-untyped-call]
     influence: dict[str, Tensor] = {}
-    for stat, table in cells.items():
+    for stat, by_bin in influence_over_bins(target, parts.mixture, stats).items():
         layout = stats.layout(stat)
-        if not layout.axes or table.grad is None:
-            continue
         free = layout.free_axis(label)
-        by_bin = _over_bins(table.grad, stats.cells(stat)).movedim(free, -1)  # (bins, ..., bins of the free column)
-        fixed = [axis.column for i, axis in enumerate(layout.axes) if i != free]
-        at_parts = by_bin[tuple(parts.bins[name] for name in fixed)] if fixed else by_bin[None, :]
         name = layout.axes[free].column
-        influence[name] = influence[name] + at_parts if name in influence else at_parts
+        fixed = [axis.column for i, axis in enumerate(layout.axes) if i != free]
+        if is_exact(layout, parts.classes, label):
+            by_free = by_bin.movedim(free, -1)  # (bins, ..., bins of the free column)
+            at_parts = {name: by_free[tuple(parts.bins[each] for each in fixed)] if fixed else by_free[None, :]}
+        else:
+            at_parts = additive(by_bin, layout.columns, name, parts.mixture, parts.classes, parts.bins)
+        for column, table in at_parts.items():
+            influence[column] = influence[column] + table if column in influence else table
     return influence
-
-
-def _over_bins(table: Tensor, cells: Cells) -> Tensor:
-    """A number for every combination of bins, from those of the slots."""
-    for spread in cells.spreads:  # each round takes the first axis off and puts its bins at the end
-        table = torch.tensordot(table, spread, dims=([0], [1]))
-    return table
 
 
 def _pushed(parts: _Parts, directions: Sequence[_Direction], push: Tensor, search: _Search) -> Mixture:
@@ -246,4 +243,4 @@ def _split(mix: Mixture, classes: Classes, settings: TiltSettings) -> _Parts:
         P = [p.repeat_interleave(len(allowed), 0)[kept] if i != index else p for i, p in enumerate(mix.P)]
         P[index] = table[kept] / mass[kept, None]
         mix = Mixture(mix.columns, w[kept] / w[kept].sum(), tuple(P))
-    return _Parts(mix, {name: mix[name].argmax(1) for name in classes})
+    return _Parts(mix, classes, {name: mix[name].argmax(1) for name in classes})
