@@ -21,7 +21,7 @@ from cuts.logic.splits import Classes, find_coarse_splits, find_splits, join_cla
 from cuts.model.cells import Statistics
 from cuts.model.coarse import group_bins
 from cuts.model.mixture import Mixture
-from cuts.model.tilt import Tilted, tilt
+from cuts.model.tilt import COARSE_SETTINGS, TILT_SETTINGS, Tilted, tilt
 from cuts.vocab.names import statistics
 
 MAX_COARSE_MISS = 1.0  # tolerances from its aim, up to which selecting rows makes up for a coarse tilt
@@ -44,7 +44,8 @@ class ClosedForm:
 
     def tilt(self, mix: Mixture, stats: Statistics) -> Tilted:
         """The mixture moved to the targets of all commands."""
-        return tilt(mix, [*self.together, *self.held], stats, self.classes, self.label)
+        settings = COARSE_SETTINGS if self.coarse else TILT_SETTINGS
+        return tilt(mix, [*self.together, *self.held], stats, self.classes, self.label, settings=settings)
 
     def missed(self, tilted: Tilted) -> frozenset[int]:
         """The commands with coarse classes that a tilt did not meet."""

@@ -273,5 +273,5 @@ def _pushed(
 
 def _tried(ground: _Ground, mix: Mixture, pursuits: dict[int, _Pursuit], number: int) -> Mixture:
     """The mixture with one more target; in closed form nothing is trained again for a trial."""
-    moved, form = _met_in_closed_form(ground, mix, pursuits)
-    return moved if number in form.targets else _meet(ground, pursuits)[0]
+    form = _closed_form(ground, pursuits)
+    return form.tilt(mix, ground.stats).mixture if number in form.targets else _meet(ground, pursuits)[0]

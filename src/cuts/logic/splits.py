@@ -18,7 +18,7 @@ from cuts.lang.spec import Statistic
 from cuts.logic.layout import Layout
 
 MAX_CLASSES = 16  # that one component is split into
-MAX_COARSE_CLASSES = 4  # that the bins of one column are grouped into, where a statistic distinguishes more
+MAX_COARSE_CLASSES = 8  # that the bins of one column are grouped into, where a statistic distinguishes more
 
 Classes: TypeAlias = Mapping[str, IntArray]  # for each column that is split, the class of every bin
 

@@ -39,11 +39,13 @@ class TiltSettings:
     straightening_rounds: int = 3  # times the whole way is solved again along the directions of its end
     accuracy: float = 0.02  # tolerances from the aim at which the search ends
     max_step_nats: float = 0.5  # relative entropy of one step
+    halvings: int = 0  # of a step that does not bring the numbers nearer to their aims
     progress: float = 0.9  # factor by which a step with the label fixed must lower the distance, or the search ends
     min_component_share: float = 1e-12  # of the rows; smaller parts of a split component are dropped
 
 
 TILT_SETTINGS = TiltSettings()
+COARSE_SETTINGS = TiltSettings(halvings=10)  # along approximate directions full steps may lead away
 
 _Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
 
@@ -134,6 +136,12 @@ def _followed(parts: _Parts, targets: Sequence[Target], search: _Search) -> tupl
         step = _newton_step(parts, directions, zero, chosen, [off[j] for j in active], search)
         moved = replace(parts, mixture=_pushed(parts, directions, step, search))
         now = _off(moved.mixture, targets, search.stats)
+        for _ in range(search.settings.halvings):
+            if _length(now) < _length(off):
+                break
+            step = step / 2
+            moved = replace(parts, mixture=_pushed(parts, directions, step, search))
+            now = _off(moved.mixture, targets, search.stats)
         lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
         if lost.any() or (search.label_fixed and _size(now) > search.settings.progress * _size(off)):
             break
@@ -147,15 +155,25 @@ def _along(
 ) -> _Parts | None:
     """The parts moved along fixed directions to the aims, or None where that does not converge."""
     push = torch.zeros(len(targets), dtype=torch.float64)
+    step, best = push, np.inf
+    halvings = 0
     for _ in range(search.settings.max_steps):
-        moved = _pushed(start, directions, push, search)
+        moved = _pushed(start, directions, push + step, search)
         off = _off(moved, targets, search.stats)
+        if halvings < search.settings.halvings and not _length(off) < best:
+            step, halvings = step / 2, halvings + 1
+            continue
         if not np.isfinite(off).all():
             return None
         if max(map(abs, off)) <= search.settings.accuracy / 2:
             return replace(start, mixture=moved)
-        push = push + _newton_step(start, directions, push, targets, off, search)
+        push, best, halvings = push + step, _length(off), 0
+        step = _newton_step(start, directions, push, targets, off, search)
     return None
+
+
+def _length(off: Sequence[float]) -> float:
+    return float(np.linalg.norm(off))
 
 
 def _size(off: Sequence[float]) -> float:
