@@ -41,8 +41,8 @@ def as_cells(layout: Layout) -> Cells:
 def joint(mix: Mixture, cells: Cells) -> Tensor:
     """The probability of every cell: `sum_k w_k S_a[k] (x) S_b[k] ...`, with `S` the chances of the slots.
 
-    Where bins are fewer than slots the sum is over bins: slots divide the bins of all components alike. The largest axis
-    is contracted last, so that it is not repeated for every component.
+    Where bins are fewer than slots the sum is over bins: slots divide the bins of all components alike. The largest
+    axis is contracted last, so that it is not repeated for every component.
     """
     product = mix.w.cpu().double()[:, None]  # (K, cells so far)
     if not cells.spreads:

@@ -40,12 +40,14 @@ class TiltSettings:
     accuracy: float = 0.02  # tolerances from the aim at which the search ends
     max_step_nats: float = 0.5  # relative entropy of one step
     halvings: int = 0  # of a step that does not bring the numbers nearer to their aims
+    damped_progress: float = 0.99  # factor by which a step must do so if it may be halved, or the search ends
     progress: float = 0.9  # factor by which a step with the label fixed must lower the distance, or the search ends
     min_component_share: float = 1e-12  # of the rows; smaller parts of a split component are dropped
 
 
 TILT_SETTINGS = TiltSettings()
-COARSE_SETTINGS = TiltSettings(halvings=10)  # along approximate directions full steps may lead away
+# Along approximate directions full steps may lead away, and solving the way again brings little.
+COARSE_SETTINGS = TiltSettings(straightening_rounds=1, halvings=10)
 
 _Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
 
@@ -142,6 +144,8 @@ def _followed(parts: _Parts, targets: Sequence[Target], search: _Search) -> tupl
             step = step / 2
             moved = replace(parts, mixture=_pushed(parts, directions, step, search))
             now = _off(moved.mixture, targets, search.stats)
+        if search.settings.halvings and not _length(now) <= search.settings.damped_progress * _length(off):
+            break
         lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
         if lost.any() or (search.label_fixed and _size(now) > search.settings.progress * _size(off)):
             break
