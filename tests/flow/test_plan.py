@@ -19,6 +19,7 @@ from cuts.data.exchange.files import save
 from cuts.data.infer import infer_schema
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
+from cuts.effects import closed_form
 from cuts.effects.steering import SteeringSettings
 from cuts.flow.request import PrivacyOptions
 from cuts.flow.run import RunResult, make_request, run
@@ -42,7 +43,9 @@ WAYS = {  # one program per way, and what the plan says of its first command
     "ENFORCE: DIST[kind] == {a: 50%, *: proportional}": "tilt",
     "ENFORCE: E[age] == 40 WITH method=penalty": "train",
     "ENFORCE: STATISTICAL: PARAM 0.001: E[age] == 40": "train",
-    "ENFORCE: CORR[age, start] == 0 WITHIN 0.05": "train",
+    "ENFORCE: CORR[age, start] == 0 WITHIN 0.05": "tilt",
+    "ENFORCE: CORR[age, start | kind == a] == 0 WITHIN 0.05": "tilt",
+    "ENFORCE: CORR[age, start] == 0 WITHIN 0.05 WITH method=penalty": "train",
     "MINIMIZE: E[age] WITH budget=5%": "tilt",
     "MINIMIZE: STATISTICAL: PARAM 0.0001: E[age]": "train",
     f"MINIMIZE: {PARITY} WITH budget=20%": "steer",
@@ -125,7 +128,8 @@ def test_the_way_printed_is_the_way_taken(command: str, folder: Path, tmp_path: 
 
 def test_commands_together_are_met_as_printed(folder: Path, tmp_path: Path) -> None:
     commands = (
-        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0;\n"
+        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\n"
+        "ENFORCE: CORR[age, start] == 0 WITH method=penalty;\n"
         f"MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=kind);\nMINIMIZE: {PARITY} WITH budget=20%;"
     )
     printed = printed_ways(folder, f"SYNTHESIZE: people;\n{commands}\nEND;")
@@ -148,3 +152,14 @@ def test_what_the_rows_bins_change_is_reported() -> None:
     )
     ((step, taken),) = other.departures
     assert (step.way, taken) == ("train", "tilt")
+
+
+def test_a_coarse_closed_form_that_misses_its_target_is_trained_for_and_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(closed_form, "MAX_COARSE_MISS", -1.0)
+    result = ran("ENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0 WITHIN 0.05;", tmp_path)
+    ((step, taken),) = result.departures
+    assert (step.line, step.way, taken) == (3, "tilt", "train")
+    assert "coarse classes" in step.how
+    assert result.holds

@@ -28,9 +28,15 @@ BACKFITTING_ROUNDS = 3  # of the approximation by a sum; each column of a class 
 
 
 def influence_over_bins(target: Target, mix: Mixture, stats: Statistics) -> dict[Statistic, Tensor]:
-    """The influence function of a number, in tolerances, by statistic: a value for every combination of bins."""
+    """The influence function of a number, in tolerances, by statistic: a value for every combination of bins.
+
+    A number that is undefined has none.
+    """
     cells = {stat: p.detach().requires_grad_() for stat, p in stats.joints(target.value, mix).items()}
-    (stats.of_joints(target.value, cells) / target.unit).backward()  # type: ignore[no-untyped-call]
+    value = stats.of_joints(target.value, cells) / target.unit
+    if not bool(torch.isfinite(value)):
+        return {}
+    value.backward()  # type: ignore[no-untyped-call]
     return {
         stat: _over_bins(table.grad, stats.cells(stat))
         for stat, table in cells.items()
@@ -55,7 +61,7 @@ def additive(
     fixed = [name for name in columns if name != free]
     members = {name: torch.as_tensor(classes[name]) if name in classes else _one_class(mix, name) for name in fixed}
     order = [free, *(name for name in fixed if int(members[name].max()) + 1 < len(members[name]))]
-    rest = by_bin
+    rest = torch.where(p > 0, by_bin, 0.0)  # where there are no rows it may be infinite
     sums: dict[str, Tensor] = {}
     for _ in range(BACKFITTING_ROUNDS):
         for name in order:
@@ -78,13 +84,13 @@ def group_bins(
             for name, member in fixed_classes(layout, label).items():
                 if name in counts:
                     others = [other for other in layout.columns if other != name]
-                    table = by_bin.movedim(layout.columns.index(name), 0).flatten(1)
+                    table = by_bin.nan_to_num(0.0, 0.0, 0.0).movedim(layout.columns.index(name), 0).flatten(1)
                     distinguished[name].append(member)
                     interactions[name].append(_interaction(table, mix, name, others))
     classes = {}
     for name, count in counts.items():
-        finest = join_classes(distinguished[name])
         mass: Floats = (mix.w @ mix[name]).double().numpy()
+        finest = join_classes([np.zeros(len(mass), dtype=np.int64), *distinguished[name]])
         classes[name] = finest if finest.max() < count else _grouped(np.hstack(interactions[name]), mass, count)
     return classes
 
