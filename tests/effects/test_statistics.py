@@ -273,7 +273,8 @@ def test_moving_a_correlation_leaves_its_columns_where_they_are(given: str) -> N
     assert [way.way for way in model.facts.ways] == ["tilt"]
     stats = Statistics(model.codec, ROWS)
     free = fitted("ENFORCE: E[age] >= 0;")
-    for text in (f"E[age{given}]", f"STD[age{given}]", f"E[hours{given}]", f"STD[hours{given}]", "P[sex == m]"):
+    held = [f"{name}[{column}{given}]" for name in ("E", "STD") for column in ("age", "hours")]
+    for text in [*held, "P[sex == m]"] if given else held:
         spec = bind(parse(f"SYNTHESIZE: people; ENFORCE: {text} == 1; END;"), SCHEMA)
         (command,) = spec.commands
         assert isinstance(command, TableGoal)

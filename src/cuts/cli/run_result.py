@@ -38,7 +38,7 @@ def as_text(result: RunResult) -> str:
     if result.sample.calibration is not None:
         parts.append(_selection(result.sample.calibration))
     parts += [
-        f"Line {step.line}: planned `{step.way}`, met by `{way}` with the bins of these rows."
+        f"Line {step.line}: planned `{step.way}`, met by `{way}`: the planned way does not suffice for these rows."
         for step, way in result.departures
     ]
     return "\n\n".join(parts) + "\n\n"
