@@ -154,10 +154,11 @@ def test_what_the_rows_bins_change_is_reported() -> None:
     assert (step.way, taken) == ("train", "tilt")
 
 
-def test_a_coarse_closed_form_that_misses_its_target_is_trained_for_and_reported(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize("limit", ["MAX_COARSE_MISS", "MAX_COARSE_NATS"])
+def test_a_coarse_closed_form_that_misses_its_target_or_goes_too_far_is_trained_for_and_reported(
+    limit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(closed_form, "MAX_COARSE_MISS", -1.0)
+    monkeypatch.setattr(closed_form, limit, -1.0)
     result = ran("ENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0 WITHIN 0.05;", tmp_path)
     ((step, taken),) = result.departures
     assert (step.line, step.way, taken) == (3, "tilt", "train")

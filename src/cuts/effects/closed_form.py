@@ -9,7 +9,7 @@ meant to move, not the columns.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 from cuts.data.schema import Schema
@@ -25,6 +25,7 @@ from cuts.model.tilt import COARSE_SETTINGS, TILT_SETTINGS, Tilted, tilt
 from cuts.vocab.names import statistics
 
 MAX_COARSE_MISS = 1.0  # tolerances from its aim, up to which selecting rows makes up for a coarse tilt
+MAX_COARSE_NATS = 2.0  # relative entropy of a coarse tilt; further away training changes the columns less
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +47,14 @@ class ClosedForm:
         """The mixture moved to the targets of all commands."""
         settings = COARSE_SETTINGS if self.coarse else TILT_SETTINGS
         return tilt(mix, [*self.together, *self.held], stats, self.classes, self.label, settings=settings)
+
+    def is_too_far(self, tilted: Tilted, mix: Mixture, stats: Statistics) -> bool:
+        """Whether a tilt of the mixture went too far, and much further than the other commands need."""
+        if not self.coarse or tilted.nats <= MAX_COARSE_NATS:
+            return False
+        exact = {number: targets for number, targets in self.targets.items() if number not in self.coarse}
+        others = replace(self, targets=exact, coarse=frozenset(), held=())
+        return tilted.nats - (others.tilt(mix, stats).nats if exact else 0.0) > MAX_COARSE_NATS
 
     def missed(self, tilted: Tilted) -> frozenset[int]:
         """The commands with coarse classes that a tilt did not meet."""

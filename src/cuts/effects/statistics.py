@@ -176,7 +176,8 @@ def _meet(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, dict
 def _met_in_closed_form(ground: _Ground, mix: Mixture, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, ClosedForm]:
     """The mixture with what can be met in closed form, and what that is.
 
-    A command with coarse classes that is missed is tried again with nothing held beside it, and then left out.
+    A command with coarse classes that is missed is tried again with nothing held beside it, and then left out. So are
+    such commands if they take the mixture too far, except numbers that are pushed: how far is for their budget to say.
     """
     form = _closed_form(ground, pursuits)
     if not form.together:
@@ -186,6 +187,9 @@ def _met_in_closed_form(ground: _Ground, mix: Mixture, pursuits: dict[int, _Purs
         form = replace(form, held=())
         tilted = form.tilt(mix, ground.stats)
     missed = form.missed(tilted)
+    goals = {command.origin.number for command in ground.plan.spec.commands if isinstance(command, TableGoal)}
+    if form.coarse <= goals and form.is_too_far(tilted, mix, ground.stats):
+        missed = form.coarse
     if not missed:
         return tilted.mixture, form
     others = {n: replace(p, is_closed=p.is_closed and n not in missed) for n, p in pursuits.items()}

@@ -54,10 +54,14 @@ _Direction = Mapping[str, Tensor]  # by column, a number for each bin and compon
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tilted:
-    """A mixture with the numbers wanted, and how far each is from its aim, in tolerances and with its sign."""
+    """A mixture with the numbers wanted, and how far each is from its aim, in tolerances and with its sign.
+
+    `nats` is the relative entropy to the mixture it was moved from.
+    """
 
     mixture: Mixture
     off: tuple[float, ...]
+    nats: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,11 +97,12 @@ def tilt(
     As far as possible the weights of components are changed by how much of the label they hold, instead of the label
     inside them: what is known of a row then predicts its label as before.
     """
-    parts = _split(mix, classes, settings)
+    start = parts = _split(mix, classes, settings)
     if label is not None and any(label in columns_of(target.value) for target in targets):
         parts = _moved(parts, targets, _Search(stats, label, True, settings))
     parts = _moved(parts, targets, _Search(stats, label, False, settings))
-    return Tilted(parts.mixture, tuple(_off(parts.mixture, targets, stats)))
+    off = tuple(_off(parts.mixture, targets, stats))
+    return Tilted(parts.mixture, off, _divergence(parts.mixture, start.mixture))
 
 
 def _moved(start: _Parts, targets: Sequence[Target], search: _Search) -> _Parts:
@@ -248,6 +253,16 @@ def _pushed(parts: _Parts, directions: Sequence[_Direction], push: Tensor, searc
         log_w = log_w + (total.log() + top)[:, 0]
         P[index] = table / total
     return Mixture(mix.columns, torch.softmax(log_w, 0), tuple(P))
+
+
+def _divergence(mix: Mixture, start: Mixture) -> float:
+    """The relative entropy of the parts of a mixture, and of the rows in them, to those it was moved from."""
+    nats = torch.special.xlogy(mix.w, mix.w / start.w).sum()
+    for table, before in zip(mix.P, start.P, strict=True):
+        if table is not before:
+            ratio = torch.where(table > 0, table / before, 1.0)
+            nats = nats + (mix.w * torch.special.xlogy(table, ratio).sum(1)).sum()
+    return float(nats)
 
 
 # --- splitting
