@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, assert_never
 
 from cuts.config import Config
@@ -40,7 +41,7 @@ from cuts.lang.targets import target_values
 from cuts.lang.walks import level, statistics_of
 from cuts.logic.core import Cuts, comparisons, find_cuts, tied_codec
 from cuts.logic.layout import conditions, lay_out
-from cuts.logic.splits import find_splits
+from cuts.logic.splits import find_coarse_splits, find_splits
 from cuts.logic.ties import rule_ties, substitute
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import DEFAULT_SETTINGS
@@ -48,11 +49,12 @@ from cuts.text.columns import align
 from cuts.text.diagnostic import listed
 from cuts.vocab.names import measures
 
+Form = Literal["exact", "coarse"]  # of a closed form: whether the classes distinguish all that the statistic does
 Way = Literal[
     "diagram + repair",  # the model is moved into the rule, and rows are drawn through its decision diagram
     "diagram",  # rows are drawn through the decision diagram of the rules
     "train + diagram",  # a penalty while training, then the same
-    "tilt",  # components are reweighted in closed form
+    "tilt",  # components are reweighted in closed form, by coarse classes where exact ones are too many
     "train",  # fine-tuned by gradients
     "steer",  # group rates adjusted in a closed loop with the classifier
     "hide",  # the column is made independent of the others
@@ -110,8 +112,8 @@ def plan(spec: Spec, config: Config | None = None) -> Plan:
 
 def settle(draft: Plan, codec: Codec) -> Plan:
     """The plan once the bins are known: a closed form exists only where components need not be split too finely."""
-    tilted = _closed_forms(draft.spec, codec)
-    steps = tuple(_step(command, command.origin.number in tilted, codec) for command in draft.spec.commands)
+    forms = _closed_forms(draft.spec, codec)
+    steps = tuple(_step(command, forms.get(command.origin.number), codec) for command in draft.spec.commands)
     return replace(draft, steps=steps)
 
 
@@ -154,26 +156,30 @@ def _conditions(spec: Spec) -> tuple[Pred, ...]:
     return tuple(preds)
 
 
-def _closed_forms(spec: Spec, codec: Codec) -> frozenset[int]:
-    """The numbers of the commands about statistics that have a closed form over these bins."""
+def _closed_forms(spec: Spec, codec: Codec) -> dict[int, Form]:
+    """The closed forms of the commands about statistics that have one over these bins, by the number of the command."""
     asked: dict[int, list[Statistic]] = {}
     for command in spec.commands:
         if isinstance(command, TableGoal | TableAim) and command.weight is None and command.method != "penalty":
             values = target_values(command, spec.schema)
             asked[command.origin.number] = [stat for value in values for stat in statistics_of(value)]
     label = label_kept(spec, spec.schema.label)
-    _, possible = find_splits(list(asked.values()), lambda stat: lay_out(stat, codec), label)
-    return frozenset(number for number, able in zip(asked, possible, strict=True) if able)
+    layout = cache(lambda stat: lay_out(stat, codec))
+    classes, possible = find_splits(list(asked.values()), layout, label)
+    forms: dict[int, Form] = {number: "exact" for number, able in zip(asked, possible, strict=True) if able}
+    others = {number: stats for number, stats in asked.items() if number not in forms}
+    _, possible = find_coarse_splits(list(others.values()), layout, classes, label)
+    return forms | {number: "coarse" for number, able in zip(others, possible, strict=True) if able}
 
 
-def _way(command: Bound, is_closed: bool, codec: Codec) -> Way:
+def _way(command: Bound, form: Form | None, codec: Codec) -> Way:
     match command:
         case RowRule(pred, _, mode, method):
             if ties_columns(substitute(pred, codec.schema, codec.ties)):  # no bin decides it: it acts on drawn rows
                 return "diagram"
             return "train + diagram" if method == "penalty" else "diagram + repair" if mode == "repair" else "diagram"
         case TableGoal() | TableAim():
-            return "tilt" if is_closed else "train"
+            return "tilt" if form is not None else "train"
         case ModelGoal() | ModelAim():
             return _classifier_way(command)
         case Privacy():
@@ -208,9 +214,10 @@ def asks_for_less(command: Command) -> bool:
 # --- words
 
 
-def _step(command: Bound, is_closed: bool, codec: Codec) -> Step:
-    origin, way = command.origin, _way(command, is_closed, codec)
-    return Step(origin.number, origin.line, origin.title, level(command), _promise(command), way, _how(command, way))
+def _step(command: Bound, form: Form | None, codec: Codec) -> Step:
+    origin, way = command.origin, _way(command, form, codec)
+    how = _how(command, way, form)
+    return Step(origin.number, origin.line, origin.title, level(command), _promise(command), way, how)
 
 
 def _promise(command: Bound) -> str:
@@ -230,14 +237,16 @@ def _promise(command: Bound) -> str:
             assert_never(command)
 
 
-def _how(command: Bound, way: Way) -> str:
+def _how(command: Bound, way: Way, form: Form | None) -> str:
     match command:
         case RowRule():
             sampled = "rows are sampled so that they cannot break the rule"
             fitted = {"diagram + repair": "; model refitted", "train + diagram": "; penalty in training"}
             return sampled + fitted.get(way, "")
         case TableGoal() | TableAim():
-            moved = "model reweighted in closed form" if way == "tilt" else f"fine-tuned, {_weight(command.weight)}"
+            classes = " (coarse classes)" if form == "coarse" else ""
+            closed = f"model reweighted in closed form{classes}"
+            moved = closed if way == "tilt" else f"fine-tuned, {_weight(command.weight)}"
             if isinstance(command, TableAim):
                 return moved if command.weight is not None else f"{moved}, step by step within the budget"
             return moved if command.weight is not None else f"{moved}, then rows selected to match"

@@ -17,8 +17,11 @@ from cuts.data.table import Table
 from cuts.flow.run import sample
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
+from cuts.lang.spec import TableGoal
+from cuts.lang.walks import statistics_of
 from cuts.model import draw, store
 from cuts.model.calibrate import CALIBRATION_SETTINGS, Calibration
+from cuts.model.cells import Statistics
 from cuts.model.sampling import calibrated
 from cuts.model.store import Model
 from cuts.vocab.names import statistics
@@ -259,3 +262,37 @@ def test_a_file_keeps_what_was_done_for_the_statistics(tmp_path: Path) -> None:
     assert read.facts.goals == model.facts.goals != ()
     assert read.facts.trade_offs == model.facts.trade_offs != ()
     assert drawn(read, 200)[0].arrow.equals(drawn(model, 200)[0].arrow)
+
+
+# --- correlations
+
+
+@pytest.mark.parametrize("given", ["", " | sex == m"])
+def test_moving_a_correlation_leaves_its_columns_where_they_are(given: str) -> None:
+    model = fitted(f"ENFORCE: CORR[age, hours{given}] == 0.4;")
+    assert [way.way for way in model.facts.ways] == ["tilt"]
+    stats = Statistics(model.codec, ROWS)
+    free = fitted("ENFORCE: E[age] >= 0;")
+    held = [f"{name}[{column}{given}]" for name in ("E", "STD") for column in ("age", "hours")]
+    for text in [*held, "P[sex == m]"] if given else held:
+        spec = bind(parse(f"SYNTHESIZE: people; ENFORCE: {text} == 1; END;"), SCHEMA)
+        (command,) = spec.commands
+        assert isinstance(command, TableGoal)
+        (stat,) = statistics_of(command.goal)
+        assert stats.known(stat, model.mixture) == pytest.approx(stats.known(stat, free.mixture), rel=2e-3)
+    made, (calibration,) = drawn(model)
+    assert all(verdict.holds for verdict in verdicts(model, made))
+    assert calibration.effective > 0.9 * calibration.pool
+
+
+def test_a_column_that_a_command_moves_is_not_held() -> None:
+    model = fitted("ENFORCE: CORR[age, hours] == 0.3; ENFORCE: E[age] == 55;")
+    assert [way.way for way in model.facts.ways] == ["tilt", "tilt"]
+    assert [number.after for goal in model.facts.goals for number in goal.numbers] == pytest.approx([0.3, 55], rel=1e-2)
+
+
+def test_a_correlation_is_pushed_in_closed_form() -> None:
+    model = fitted("MAXIMIZE: CORR[age, hours] WITH budget=5%;")
+    assert [way.way for way in model.facts.ways] == ["tilt"]
+    (curve,) = model.facts.trade_offs
+    assert curve.chosen > curve.start.value + 0.05

@@ -19,6 +19,7 @@ from cuts.data.exchange.files import save
 from cuts.data.infer import infer_schema
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
+from cuts.effects import closed_form
 from cuts.effects.steering import SteeringSettings
 from cuts.flow.request import PrivacyOptions
 from cuts.flow.run import RunResult, make_request, run
@@ -43,7 +44,9 @@ WAYS = {  # one program per way, and what the plan says of its first command
     "ENFORCE: DIST[kind] == {a: 50%, *: proportional}": "tilt",
     "ENFORCE: E[age] == 40 WITH method=penalty": "train",
     "ENFORCE: STATISTICAL: PARAM 0.001: E[age] == 40": "train",
-    "ENFORCE: CORR[age, start] == 0 WITHIN 0.05": "train",
+    "ENFORCE: CORR[age, start] == 0 WITHIN 0.05": "tilt",
+    "ENFORCE: CORR[age, start | kind == a] == 0 WITHIN 0.05": "tilt",
+    "ENFORCE: CORR[age, start] == 0 WITHIN 0.05 WITH method=penalty": "train",
     "MINIMIZE: E[age] WITH budget=5%": "tilt",
     "MINIMIZE: STATISTICAL: PARAM 0.0001: E[age]": "train",
     f"MINIMIZE: {PARITY} WITH budget=20%": "steer",
@@ -126,7 +129,8 @@ def test_the_way_printed_is_the_way_taken(command: str, folder: Path, tmp_path: 
 
 def test_commands_together_are_met_as_printed(folder: Path, tmp_path: Path) -> None:
     commands = (
-        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0;\n"
+        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\n"
+        "ENFORCE: CORR[age, start] == 0 WITH method=penalty;\n"
         f"MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=kind);\nMINIMIZE: {PARITY} WITH budget=20%;"
     )
     printed = printed_ways(folder, f"SYNTHESIZE: people;\n{commands}\nEND;")
@@ -149,3 +153,15 @@ def test_what_the_rows_bins_change_is_reported() -> None:
     )
     ((step, taken),) = other.departures
     assert (step.way, taken) == ("train", "tilt")
+
+
+@pytest.mark.parametrize("limit", ["MAX_COARSE_MISS", "MAX_COARSE_NATS"])
+def test_a_coarse_closed_form_that_misses_its_target_or_goes_too_far_is_trained_for_and_reported(
+    limit: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(closed_form, limit, -1.0)
+    result = ran("ENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0 WITHIN 0.05;", tmp_path)
+    ((step, taken),) = result.departures
+    assert (step.line, step.way, taken) == (3, "tilt", "train")
+    assert "coarse classes" in step.how
+    assert result.holds

@@ -42,7 +42,7 @@ def _of_commands(result: RunResult) -> list[str]:
     if result.sample.calibration is not None:
         parts.append(_selection(result.sample.calibration))
     parts += [
-        f"Line {step.line}: planned `{step.way}`, met by `{way}` with the bins of these rows."
+        f"Line {step.line}: planned `{step.way}`, met by `{way}`: the planned way does not suffice for these rows."
         for step, way in result.departures
     ]
     return parts

@@ -1,7 +1,8 @@
 """The pass that moves a model to the statistics a program asks for.
 
-Which way a command is met is decided in `plan.py`. What has a closed form is met that way (`model/tilt.py`), all such
-commands together. The others are trained for (`model/finetune.py`), around the model that already has the first ones. A
+Which way a command is met is decided in `plan.py`. What has a closed form is met that way (`effects/closed_form.py`),
+all such commands together. The others are trained for (`model/finetune.py`), around the model that already has the
+first ones; so is a command whose coarse closed form turns out not to reach its target, and the report says so. A
 number to be minimised or maximised is moved step by step, everything else kept, until the budget of its command is used
 up.
 """
@@ -17,13 +18,12 @@ import torch
 
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
+from cuts.effects.closed_form import ClosedForm, find_closed_form
 from cuts.effects.shaping import Shaping
 from cuts.lang.comparisons import comparisons_of
 from cuts.lang.spec import Const, Spec, TableAim, TableGoal
-from cuts.lang.targets import AllTargets, Target, Targets, nearest_targets, targets_of, violation
+from cuts.lang.targets import AllTargets, Target, Targets, targets_of, violation
 from cuts.lang.tolerance import default_tolerance
-from cuts.lang.walks import statistics_of
-from cuts.logic.splits import Classes, find_splits
 from cuts.model.budget_utility import Utility
 from cuts.model.cells import Statistics
 from cuts.model.facts import GoalFacts, Number, TradeOff, Trial
@@ -32,7 +32,6 @@ from cuts.model.group_shares import GroupShare, hold
 from cuts.model.mixture import Mixture
 from cuts.model.shape import Refit
 from cuts.model.store import Model
-from cuts.model.tilt import tilt
 from cuts.plan import Plan, Way, label_kept
 from cuts.read import exact
 
@@ -160,20 +159,43 @@ def pursue(
 
 def _meet(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, dict[int, Way]]:
     """The mixture with everything asked for, and the way each command was met."""
-    mix, stats, refit = ground.mix, ground.stats, ground.refit
-    classes, closed = _closed_form_targets(ground, pursuits)
-    ways: dict[int, Way] = {number: "tilt" if number in closed else "train" for number in pursuits}
-    together = [target for targets in closed.values() for target in targets]
-    if together:
-        mix = tilt(mix, together, stats, classes, ground.kept).mixture
-    rest = [_term(pursuit, stats) for number, pursuit in pursuits.items() if number not in closed]
+    stats, refit = ground.stats, ground.refit
+    mix, form = _met_in_closed_form(ground, ground.mix, pursuits)
+    ways: dict[int, Way] = {number: "tilt" if number in form.targets else "train" for number in pursuits}
+    together = form.together
+    rest = [_term(pursuit, stats) for number, pursuit in pursuits.items() if number not in form.targets]
     if rest:
-        around = replace(refit, marginals=own_marginals(mix, refit.marginals, refit.label)) if together else refit
-        terms = [*rest, *([want_term(AllTargets(tuple(together)), stats)] if together else [])]
+        around = refit
+        if together:  # near the tilted model: counts and boxes of the rows would pull it back
+            around = replace(refit, marginals=own_marginals(mix, refit.marginals, refit.label), boxes=None)
+        terms = [*rest, *([want_term(AllTargets(together), stats)] if together else [])]
         mix = finetune(mix, terms, around).mixture
         if together:  # training left them nearly met
-            mix = tilt(mix, together, stats, classes, ground.kept).mixture
+            mix = replace(form, held=()).tilt(mix, stats).mixture
     return mix, ways
+
+
+def _met_in_closed_form(ground: _Ground, mix: Mixture, pursuits: dict[int, _Pursuit]) -> tuple[Mixture, ClosedForm]:
+    """The mixture with what can be met in closed form, and what that is.
+
+    A command with coarse classes that is missed is tried again with nothing held beside it, and then left out. So are
+    such commands if they take the mixture too far, except numbers that are pushed: how far is for their budget to say.
+    """
+    form = _closed_form(ground, pursuits)
+    if not form.together:
+        return mix, form
+    tilted = form.tilt(mix, ground.stats)
+    if form.missed(tilted) and form.held:
+        form = replace(form, held=())
+        tilted = form.tilt(mix, ground.stats)
+    missed = form.missed(tilted)
+    goals = {command.origin.number for command in ground.plan.spec.commands if isinstance(command, TableGoal)}
+    if form.coarse <= goals and form.is_too_far(tilted, mix, ground.stats):
+        missed = form.coarse
+    if not missed:
+        return tilted.mixture, form
+    others = {n: replace(p, is_closed=p.is_closed and n not in missed) for n, p in pursuits.items()}
+    return _met_in_closed_form(ground, mix, others)
 
 
 def _term(pursuit: _Pursuit, stats: Statistics) -> Term:
@@ -186,20 +208,14 @@ def _term(pursuit: _Pursuit, stats: Statistics) -> Term:
     return Term(lambda _: nothing, lambda mix: sign * stats.value(aim.value, mix), aim.weight)
 
 
-def _closed_form_targets(ground: _Ground, pursuits: dict[int, _Pursuit]) -> tuple[Classes, dict[int, list[Target]]]:
-    """The targets met in closed form, by command, and the classes components are split by for it.
+def _closed_form(ground: _Ground, pursuits: dict[int, _Pursuit]) -> ClosedForm:
+    """What of the pursuits is met in closed form.
 
     Group shares come last: if the commands leave too few classes for them, they are trained for instead.
     """
-    mix, stats = ground.mix, ground.stats
     order = sorted((number for number, pursuit in pursuits.items() if pursuit.is_closed), key=lambda n: n == SHARES)
-    targets = {
-        number: list(nearest_targets(pursuits[number].targets, lambda t: violation(t, stats.known(t.value, mix))))
-        for number in order
-    }
-    groups = [[stat for target in some for stat in statistics_of(target.value)] for some in targets.values()]
-    classes, possible = find_splits(groups, stats.layout, ground.kept)
-    return classes, {number: some for (number, some), able in zip(targets.items(), possible, strict=True) if able}
+    commands = {number: pursuits[number].targets for number in order}
+    return find_closed_form(commands, ground.mix, ground.stats, ground.kept, ground.plan.spec.schema)
 
 
 # --- aims
@@ -263,8 +279,5 @@ def _pushed(
 
 def _tried(ground: _Ground, mix: Mixture, pursuits: dict[int, _Pursuit], number: int) -> Mixture:
     """The mixture with one more target; in closed form nothing is trained again for a trial."""
-    classes, closed = _closed_form_targets(ground, pursuits)
-    if number not in closed:
-        return _meet(ground, pursuits)[0]
-    targets = [target for some in closed.values() for target in some]
-    return tilt(mix, targets, ground.stats, classes, ground.kept).mixture
+    form = _closed_form(ground, pursuits)
+    return form.tilt(mix, ground.stats).mixture if number in form.targets else _meet(ground, pursuits)[0]

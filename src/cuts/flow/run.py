@@ -87,7 +87,7 @@ class RunResult:
 
     @property
     def departures(self) -> tuple[tuple[Step, Way], ...]:
-        """The steps that were met in another way than planned, because the rows' bins called for it."""
+        """The steps met in another way than planned: the rows' bins called for it, or a target was out of reach."""
         taken = {met.number: met.way for met in self.facts.ways}
         return tuple(
             (step, taken[step.number]) for step in self.plan.steps if taken.get(step.number, step.way) != step.way

@@ -39,15 +39,27 @@ def as_cells(layout: Layout) -> Cells:
 
 
 def joint(mix: Mixture, cells: Cells) -> Tensor:
-    """The probability of every cell: `sum_k w_k S_a[k] (x) S_b[k] ...`, with `S` the chances of the slots."""
+    """The probability of every cell: `sum_k w_k S_a[k] (x) S_b[k] ...`, with `S` the chances of the slots.
+
+    Where bins are fewer than slots the sum is over bins: slots divide the bins of all components alike. The largest
+    axis is contracted last, so that it is not repeated for every component.
+    """
     product = mix.w.cpu().double()[:, None]  # (K, cells so far)
     if not cells.spreads:
         return mix.w.cpu().double().sum()
-    pairs = zip(cells.layout.columns, cells.spreads, strict=True)
-    *firsts, last = [mix[name].cpu().double() @ spread for name, spread in pairs]
-    for chance in firsts:
-        product = (product[:, :, None] * chance[:, None, :]).flatten(1)
-    return (product.T @ last).reshape(cells.held.shape)
+    tables = [mix[name].cpu().double() for name in cells.layout.columns]
+    is_finer = [spread.shape[1] >= spread.shape[0] for spread in cells.spreads]
+    chances = [
+        table if finer else table @ spread for table, spread, finer in zip(tables, cells.spreads, is_finer, strict=True)
+    ]
+    last = max(range(len(chances)), key=lambda axis: chances[axis].shape[1])
+    firsts = [axis for axis in range(len(chances)) if axis != last]
+    for axis in firsts:
+        product = (product[:, :, None] * chances[axis][:, None, :]).flatten(1)
+    table = (product.T @ chances[last]).reshape([chances[axis].shape[1] for axis in (*firsts, last)]).movedim(-1, last)
+    for spread, finer in zip(cells.spreads, is_finer, strict=True):  # each round moves the first axis to the end
+        table = torch.tensordot(table, spread, dims=([0], [0])) if finer else table.movedim(0, -1)
+    return table
 
 
 def evaluate(cells: Cells, chance: Tensor, rows: float) -> Tensor:

@@ -9,13 +9,15 @@ Of all distributions `q` with the wanted numbers, the one with the smallest rela
 it is about. The `d` are found by Newton's method with a pseudo-inverse Jacobian, its steps limited to a trust region of
 `max_step_nats` of relative entropy. A component stays a product when `phi` is about one column; one about several is a
 function of one column once the others are fixed, so components are split by what `phi` distinguishes in those first.
-Row rules keep holding: what has no probability gets none.
+Where they are split by coarse classes only, `phi` is replaced within each class by a sum of functions of one column
+(`model/coarse.py`). The numbers that are solved for are the exact ones all the same. Row rules keep holding: what has
+no probability gets none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -24,7 +26,8 @@ from torch import Tensor
 from cuts.lang.targets import Target
 from cuts.lang.walks import columns_of
 from cuts.logic.splits import Classes
-from cuts.model.cells import Cells, Statistics
+from cuts.model.cells import Statistics
+from cuts.model.coarse import additive, influence_over_bins, is_exact
 from cuts.model.mixture import Mixture
 
 
@@ -36,21 +39,29 @@ class TiltSettings:
     straightening_rounds: int = 3  # times the whole way is solved again along the directions of its end
     accuracy: float = 0.02  # tolerances from the aim at which the search ends
     max_step_nats: float = 0.5  # relative entropy of one step
+    halvings: int = 0  # of a step that does not bring the numbers nearer to their aims
+    damped_progress: float = 0.99  # factor by which a step must do so if it may be halved, or the search ends
     progress: float = 0.9  # factor by which a step with the label fixed must lower the distance, or the search ends
     min_component_share: float = 1e-12  # of the rows; smaller parts of a split component are dropped
 
 
 TILT_SETTINGS = TiltSettings()
+# Along approximate directions full steps may lead away, and solving the way again brings little.
+COARSE_SETTINGS = TiltSettings(straightening_rounds=1, halvings=10)
 
 _Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tilted:
-    """A mixture with the numbers wanted, and how far each is from its aim, in tolerances and with its sign."""
+    """A mixture with the numbers wanted, and how far each is from its aim, in tolerances and with its sign.
+
+    `nats` is the relative entropy to the mixture it was moved from.
+    """
 
     mixture: Mixture
     off: tuple[float, ...]
+    nats: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +69,7 @@ class _Parts:
     """A mixture whose components each lie in one class of every split column."""
 
     mixture: Mixture
+    classes: Classes
     bins: Mapping[str, Tensor]  # by split column, a bin of each component's class: (K,)
 
 
@@ -80,16 +92,17 @@ def tilt(
     *,
     settings: TiltSettings = TILT_SETTINGS,
 ) -> Tilted:
-    """The mixture moved to its targets, all of which `find_splits` called possible.
+    """The mixture moved to its targets, all of which `find_splits` or `find_coarse_splits` called possible.
 
     As far as possible the weights of components are changed by how much of the label they hold, instead of the label
     inside them: what is known of a row then predicts its label as before.
     """
-    parts = _split(mix, classes, settings)
+    start = parts = _split(mix, classes, settings)
     if label is not None and any(label in columns_of(target.value) for target in targets):
         parts = _moved(parts, targets, _Search(stats, label, True, settings))
     parts = _moved(parts, targets, _Search(stats, label, False, settings))
-    return Tilted(parts.mixture, tuple(_off(parts.mixture, targets, stats)))
+    off = tuple(_off(parts.mixture, targets, stats))
+    return Tilted(parts.mixture, off, _divergence(parts.mixture, start.mixture))
 
 
 def _moved(start: _Parts, targets: Sequence[Target], search: _Search) -> _Parts:
@@ -128,8 +141,16 @@ def _followed(parts: _Parts, targets: Sequence[Target], search: _Search) -> tupl
         directions = [_influence(target, parts, search) for target in chosen]
         zero = torch.zeros(len(chosen), dtype=torch.float64)
         step = _newton_step(parts, directions, zero, chosen, [off[j] for j in active], search)
-        moved = _Parts(_pushed(parts, directions, step, search), parts.bins)
+        moved = replace(parts, mixture=_pushed(parts, directions, step, search))
         now = _off(moved.mixture, targets, search.stats)
+        for _ in range(search.settings.halvings):
+            if _length(now) < _length(off):
+                break
+            step = step / 2
+            moved = replace(parts, mixture=_pushed(parts, directions, step, search))
+            now = _off(moved.mixture, targets, search.stats)
+        if search.settings.halvings and not _length(now) <= search.settings.damped_progress * _length(off):
+            break
         lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
         if lost.any() or (search.label_fixed and _size(now) > search.settings.progress * _size(off)):
             break
@@ -143,15 +164,25 @@ def _along(
 ) -> _Parts | None:
     """The parts moved along fixed directions to the aims, or None where that does not converge."""
     push = torch.zeros(len(targets), dtype=torch.float64)
+    step, best = push, np.inf
+    halvings = 0
     for _ in range(search.settings.max_steps):
-        moved = _pushed(start, directions, push, search)
+        moved = _pushed(start, directions, push + step, search)
         off = _off(moved, targets, search.stats)
+        if halvings < search.settings.halvings and not _length(off) < best:
+            step, halvings = step / 2, halvings + 1
+            continue
         if not np.isfinite(off).all():
             return None
         if max(map(abs, off)) <= search.settings.accuracy / 2:
-            return _Parts(moved, start.bins)
-        push = push + _newton_step(start, directions, push, targets, off, search)
+            return replace(start, mixture=moved)
+        push, best, halvings = push + step, _length(off), 0
+        step = _newton_step(start, directions, push, targets, off, search)
     return None
+
+
+def _length(off: Sequence[float]) -> float:
+    return float(np.linalg.norm(off))
 
 
 def _size(off: Sequence[float]) -> float:
@@ -186,30 +217,23 @@ def _newton_step(
 def _influence(target: Target, parts: _Parts, search: _Search) -> dict[str, Tensor]:
     """The influence function of a number, in tolerances: by column, a value for each bin and component.
 
-    Of a statistic of several columns all but one are fixed in a component.
+    Of a statistic of several columns all but one are fixed in a component, or known to lie in a coarse class.
     """
     stats, label = search.stats, search.label
-    cells = {stat: p.detach().requires_grad_() for stat, p in stats.joints(target.value, parts.mixture).items()}
-    (stats.of_joints(target.value, cells) / target.unit).backward()  # type: ignore[no-untyped-call]
     influence: dict[str, Tensor] = {}
-    for stat, table in cells.items():
+    for stat, by_bin in influence_over_bins(target, parts.mixture, stats).items():
         layout = stats.layout(stat)
-        if not layout.axes or table.grad is None:
-            continue
         free = layout.free_axis(label)
-        by_bin = _over_bins(table.grad, stats.cells(stat)).movedim(free, -1)  # (bins, ..., bins of the free column)
-        fixed = [axis.column for i, axis in enumerate(layout.axes) if i != free]
-        at_parts = by_bin[tuple(parts.bins[name] for name in fixed)] if fixed else by_bin[None, :]
         name = layout.axes[free].column
-        influence[name] = influence[name] + at_parts if name in influence else at_parts
+        fixed = [axis.column for i, axis in enumerate(layout.axes) if i != free]
+        if is_exact(layout, parts.classes, label):
+            by_free = by_bin.movedim(free, -1)  # (bins, ..., bins of the free column)
+            at_parts = {name: by_free[tuple(parts.bins[each] for each in fixed)] if fixed else by_free[None, :]}
+        else:
+            at_parts = additive(by_bin, layout.columns, name, parts.mixture, parts.classes, parts.bins)
+        for column, table in at_parts.items():
+            influence[column] = influence[column] + table if column in influence else table
     return influence
-
-
-def _over_bins(table: Tensor, cells: Cells) -> Tensor:
-    """A number for every combination of bins, from those of the slots."""
-    for spread in cells.spreads:  # each round takes the first axis off and puts its bins at the end
-        table = torch.tensordot(table, spread, dims=([0], [1]))
-    return table
 
 
 def _pushed(parts: _Parts, directions: Sequence[_Direction], push: Tensor, search: _Search) -> Mixture:
@@ -231,6 +255,16 @@ def _pushed(parts: _Parts, directions: Sequence[_Direction], push: Tensor, searc
     return Mixture(mix.columns, torch.softmax(log_w, 0), tuple(P))
 
 
+def _divergence(mix: Mixture, start: Mixture) -> float:
+    """The relative entropy of the parts of a mixture, and of the rows in them, to those it was moved from."""
+    nats = torch.special.xlogy(mix.w, mix.w / start.w).sum()
+    for table, before in zip(mix.P, start.P, strict=True):
+        if table is not before:
+            ratio = torch.where(table > 0, table / before, 1.0)
+            nats = nats + (mix.w * torch.special.xlogy(table, ratio).sum(1)).sum()
+    return float(nats)
+
+
 # --- splitting
 
 
@@ -246,4 +280,4 @@ def _split(mix: Mixture, classes: Classes, settings: TiltSettings) -> _Parts:
         P = [p.repeat_interleave(len(allowed), 0)[kept] if i != index else p for i, p in enumerate(mix.P)]
         P[index] = table[kept] / mass[kept, None]
         mix = Mixture(mix.columns, w[kept] / w[kept].sum(), tuple(P))
-    return _Parts(mix, {name: mix[name].argmax(1) for name in classes})
+    return _Parts(mix, classes, {name: mix[name].argmax(1) for name in classes})
