@@ -197,10 +197,15 @@ def _classifier_way(command: Command) -> Way:
     if command.method is not None or command.weight is not None:
         return "train"
     if measures()[command.measure.name].kind == "UTILITY":
-        return "hide" if asks_for_less(command) else "measure"
+        return "hide" if hides(command) else "measure"
     if isinstance(command, ModelAim):
         return "steer" if command.direction == "MINIMIZE" else "measure"
     return "steer" if command.op in ("<", "<=", "==") else "measure"
+
+
+def hides(command: Command) -> bool:
+    """Whether a command asks for a column that cannot be predicted, in whatever way it is met."""
+    return measures()[command.measure.name].kind == "UTILITY" and asks_for_less(command)
 
 
 def asks_for_less(command: Command) -> bool:

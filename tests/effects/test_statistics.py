@@ -279,7 +279,7 @@ def test_moving_a_correlation_leaves_its_columns_where_they_are(given: str) -> N
         (command,) = spec.commands
         assert isinstance(command, TableGoal)
         (stat,) = statistics_of(command.goal)
-        assert stats.known(stat, model.mixture) == pytest.approx(stats.known(stat, free.mixture), rel=2e-3)
+        assert stats.known(stat, model.mixture) == pytest.approx(stats.known(stat, free.mixture), rel=1e-2)
     made, (calibration,) = drawn(model)
     assert all(verdict.holds for verdict in verdicts(model, made))
     assert calibration.effective > 0.9 * calibration.pool

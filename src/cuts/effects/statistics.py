@@ -147,10 +147,12 @@ def pursue(
     curves = []
     for command in commands:
         if isinstance(command, TableAim) and command.weight is None:
-            pursuit, curve = _pushed(ground, mix, _Push(command, schema), pursuits, utility)
+            pursuit, curve, tried = _pushed(ground, mix, _Push(command, schema), pursuits, utility)
             pursuits[command.origin.number] = pursuit
             curves.append(curve)
             mix, ways = _meet(ground, pursuits)
+            if abs(ground.stats.known(command.value, mix) - curve.chosen) > abs(curve.chosen - curve.start.value) / 20:
+                mix = tried  # the trials went step by step and got there; all at once did not
     return Moved(mix, ways, tuple(curves), process_time() - began)
 
 
@@ -240,8 +242,8 @@ class _Push:
 
 def _pushed(
     ground: _Ground, mix: Mixture, push: _Push, pursuits: dict[int, _Pursuit], utility: Utility
-) -> tuple[_Pursuit, TradeOff]:
-    """How far a number can be pushed within its budget, and the trials that showed it.
+) -> tuple[_Pursuit, TradeOff, Mixture]:
+    """How far a number can be pushed within its budget, the trials that showed it, and the mixture of the furthest one.
 
     `mix` has what the commands so far ask for. The step is doubled until a trial is not affordable, then bisected.
     """
@@ -250,7 +252,7 @@ def _pushed(
     start = Trial(stats.known(aim.value, mix), utility(mix))
     min_utility = start.utility * (1.0 - aim.budget)
     trials: list[Trial] = []
-    reached = [start.value]  # by affordable trials, the furthest last
+    reached = [(start.value, mix)]  # by affordable trials, the furthest last
 
     def affordable(step: float) -> bool:
         target = push.target(start.value, step)
@@ -261,7 +263,7 @@ def _pushed(
         trials.append(Trial(value, utility(moved)))
         if trials[-1].utility < min_utility:
             return False
-        reached.append(value)
+        reached.append((value, moved))
         return True
 
     low, high = 0.0, push.unit
@@ -274,7 +276,8 @@ def _pushed(
         low, high = (middle, high) if affordable(middle) else (low, middle)
     chosen = push.target(start.value, low)
     order = tuple(sorted(trials, key=lambda trial: abs(trial.value - start.value)))
-    return _Pursuit(chosen, is_closed), TradeOff(aim.origin.line, start, order, reached[-1])
+    value, furthest = reached[-1]
+    return _Pursuit(chosen, is_closed), TradeOff(aim.origin.line, start, order, value), furthest
 
 
 def _tried(ground: _Ground, mix: Mixture, pursuits: dict[int, _Pursuit], number: int) -> Mixture:

@@ -28,7 +28,7 @@ from cuts.flow.checks import check, require
 from cuts.flow.inputs import find_schema, find_source, table_name
 from cuts.flow.request import FitRequest, FittedModel
 from cuts.lang.printer import render
-from cuts.lang.spec import Spec
+from cuts.lang.spec import ModelAim, ModelGoal, Spec
 from cuts.lang.walks import columns_of
 from cuts.logic.core import find_cuts
 from cuts.logic.ties import asked_columns, rule_ties, substitute
@@ -37,12 +37,13 @@ from cuts.model.box_trees import binned_rows
 from cuts.model.device import find_device
 from cuts.model.facts import Facts
 from cuts.model.fine import FineLevel, find_fine
+from cuts.model.fine_trees import FineRows
 from cuts.model.fit import fit
 from cuts.model.fit_quality import failed_fit, with_quality
 from cuts.model.memory import choose_smoothing
 from cuts.model.slice_groups import slice_groups
 from cuts.model.store import Model
-from cuts.plan import Plan, plan, settle, with_bins
+from cuts.plan import Plan, hides, plan, settle, with_bins
 from cuts.progress import Observer
 from cuts.text.diagnostic import CutsError, Diagnostic
 
@@ -181,7 +182,10 @@ def _learn_fine(learned: Learned) -> FineLevel | None:
     typed = conform(learned.sample, codec.schema)
     typed = with_hidden(typed, typed, codec.ties)
     values = {b.column.name: typed.numbers(b.column.name) for b in codec.columns if isinstance(b, NumericBins)}
-    return kind.learn(learned.codes, values, codec, learned.label, learned.seed)
+    hidden = frozenset(
+        c.measure.target for c in learned.plan.spec.commands if isinstance(c, ModelGoal | ModelAim) and hides(c)
+    )
+    return kind.learn(FineRows(learned.codes, values, learned.label, hidden), codec, learned.seed)
 
 
 def without_commands(spec: Spec) -> Spec:

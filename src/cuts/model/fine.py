@@ -21,6 +21,7 @@ from cuts.data.table import Bools, Floats, IntArray
 from cuts.logic.atoms import same_forms
 from cuts.model import fine_trees
 from cuts.model.draw import Drawn, Supply
+from cuts.model.fine_trees import FineRows
 from cuts.text.diagnostic import CutsError
 
 MAX_DRAWS = 4  # of the values of a row, until they satisfy what its bins were drawn for
@@ -39,9 +40,9 @@ class FineLevel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FineKind:
-    """How a fine level is learned from rows, given as bins and as numbers, and how it is read from its arrays."""
+    """How a fine level is learned from rows with a seed, and how it is read from its arrays."""
 
-    learn: Callable[[Codes, Mapping[str, Floats], Codec, str | None, int], FineLevel]
+    learn: Callable[[FineRows, Codec, int], FineLevel]
     read: Callable[[Mapping[str, IntArray | Floats], Codec], FineLevel]
 
 

@@ -140,33 +140,38 @@ def _check(tree: RankTree, codec: Codec) -> None:
 # --- learning
 
 
-def learn(
-    codes: Codes,
-    values: Mapping[str, Floats],
-    codec: Codec,
-    label: str | None,
-    seed: int,
-    settings: FineSettings = FINE_SETTINGS,
-) -> FineTrees:
-    """The trees of rows, given as bins and, for numeric columns, as numbers (NaN where one is missing)."""
-    rows = len(next(iter(codes.values())))
-    chosen = np.sort(np.random.default_rng([seed, 8]).permutation(rows)[: settings.max_rows])
-    bins = [codes[column.column.name][chosen] for column in codec.columns]
+@dataclass(frozen=True, slots=True, eq=False)
+class FineRows:
+    """What a fine level is learned from: rows as bins and, for numeric columns, as numbers (NaN if missing)."""
+
+    codes: Codes
+    values: Mapping[str, Floats]
+    label: str | None
+    hidden: frozenset[str] = frozenset()  # columns that no value may depend on: a command makes them unpredictable
+
+
+def learn(rows: FineRows, codec: Codec, seed: int, settings: FineSettings = FINE_SETTINGS) -> FineTrees:
+    """The trees of rows."""
+    names = [column.column.name for column in codec.columns]
+    total = len(rows.codes[names[0]])
+    chosen = np.sort(np.random.default_rng([seed, 8]).permutation(total)[: settings.max_rows])
+    bins = [rows.codes[name][chosen] for name in names]
     places = [_middle(numbers) for numbers in bins]
-    refined = [i for i, c in enumerate(codec.columns) if isinstance(c, NumericBins) and c.contents.varies]
-    refined.sort(key=lambda i: codec.columns[i].column.name == label)  # the label last, given all other values
+    usable = np.array([name not in rows.hidden for name in names])
+    refined = [i for i, c in enumerate(codec.columns) if isinstance(c, NumericBins) and c.contents.varies and usable[i]]
+    refined.sort(key=lambda i: names[i] == rows.label)  # the label last, given all other values
     trees = []
     for index in refined:
         column = codec.columns[index]
         assert isinstance(column, NumericBins)
-        numbers = values[column.column.name][chosen]
+        numbers = rows.values[names[index]][chosen]
         present = ~np.isnan(numbers)
         if present.sum() < settings.min_leaf:
             continue
         rank = np.zeros(len(chosen))
         rank[present] = column.contents.rank(bins[index][present], numbers[present])
         target = bins[index] + rank
-        trees.append(_grow(index, target, present, places, bins, codec, seed, settings))
+        trees.append(_grow(index, target, present, places, bins, codec, usable, seed, settings))
         places[index] = np.where(present, _place(bins[index], rank), places[index])
     return FineTrees(tuple(trees))
 
@@ -178,6 +183,7 @@ def _grow(
     places: list[Places],
     bins: list[IntArray],
     codec: Codec,
+    usable: Bools,
     seed: int,
     settings: FineSettings,
 ) -> RankTree:
@@ -192,7 +198,7 @@ def _grow(
     ]
     x = np.stack([order[b] if len(order) else p for order, b, p in zip(orders, bins, places, strict=True)], axis=1)
     x = x[present]
-    inputs = _strongest(x, y, index, settings.max_inputs)
+    inputs = _strongest(x, y, index, usable, settings.max_inputs)
     tree: Any = DecisionTreeRegressor(min_samples_leaf=settings.min_leaf, random_state=seed)
     tree.fit(x[:, inputs], y)
     nodes, leaf = tree.tree_, tree.apply(x[:, inputs])
@@ -218,13 +224,13 @@ def _category_order(bins: IntArray, target: Floats, size: int) -> Places:
     return np.argsort(np.argsort(mean, kind="stable"), kind="stable").astype(np.float32)
 
 
-def _strongest(x: Places, y: Floats, own: int, count: int) -> IntArray:
-    """The column itself, and the others whose places are correlated with its place most, in order."""
-    if x.shape[1] <= count:
-        return np.arange(x.shape[1])
+def _strongest(x: Places, y: Floats, own: int, usable: Bools, count: int) -> IntArray:
+    """The column itself, and the usable others whose places are correlated with its place most, in order."""
     apart = x - x.mean(0)
     strength = np.abs(apart.T @ (y - y.mean())) / np.sqrt((apart**2).sum(0) + 1e-12)
+    strength[~usable] = -1.0
     strength[own] = np.inf
+    count = min(count, int(usable.sum()))
     return np.sort(np.argsort(-strength, kind="stable")[:count])
 
 
