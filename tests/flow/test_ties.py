@@ -139,6 +139,23 @@ def test_a_statistic_about_a_compared_column_leaves_it_its_bins() -> None:
     assert result.holds
 
 
+def test_classifiers_see_the_difference_in_place_of_the_column() -> None:
+    rng = np.random.default_rng(9)
+    start = rng.integers(0, 1000, 600)
+    sex = rng.choice(["f", "m"], 600)
+    paid = np.where(rng.random(600) < np.where(sex == "m", 0.8, 0.3), "yes", "no")
+    table = Table(pa.table({"start": start, "stop": start + rng.integers(0, 20, 600), "sex": sex, "paid": paid}))
+    program = parse(
+        "SYNTHESIZE: t; ENFORCE: start <= stop;"
+        "MINIMIZE: FAIRNESS: PARAM 0.01: DEMOGRAPHIC_PARITY(protected=sex, target=paid); END;"
+    )
+    model = fit_model(program, infer_schema(table, "t", "paid"), table, config=QUICK)
+    assert [tie.column for tie in model.codec.ties] == ["stop"]
+    assert {way.way for way in model.facts.ways} == {"diagram + repair", "train"}
+    made = sample_table(model, 500)
+    assert (made.numbers("start") <= made.numbers("stop")).all()
+
+
 def test_columns_that_move_together_keep_their_difference() -> None:
     rng = np.random.default_rng(5)
     departs = rng.integers(0, 365 * 24 * 60, 1500) * 60 + 1_700_000_000

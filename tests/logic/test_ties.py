@@ -116,7 +116,8 @@ STAYS = Schema(
         ("ENFORCE: x <= 5;", []),
         ("ENFORCE: x <= y; ENFORCE: E[y] == 50;", [("x", "y", 1)]),  # a statistic is about `y`
         ("ENFORCE: x <= y; ENFORCE: E[y] == 50; ENFORCE: E[x] == 40;", []),
-        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=all, target=ward);", []),
+        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=all, target=ward);", [("y", "x", 1)]),
+        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=[y, p], target=ward);", []),
         ("ENFORCE: x <= y; ENSURE: DIFFERENTIAL PRIVACY: EPSILON=3, DELTA=1e-6;", []),
     ],
 )

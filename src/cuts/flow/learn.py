@@ -31,7 +31,7 @@ from cuts.lang.printer import render
 from cuts.lang.spec import Spec
 from cuts.lang.walks import columns_of
 from cuts.logic.core import find_cuts
-from cuts.logic.ties import asked_columns, rule_ties, substitute
+from cuts.logic.ties import asked_columns, rule_ties, serves_features, substitute
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
 from cuts.model.facts import Facts
@@ -126,7 +126,8 @@ def choose_ties(specs: Sequence[Spec], sample: Table, schema: Schema) -> tuple[T
     preds = [rule.pred for spec in specs for rule in spec.rules]
     used = {name for tie in by_rules for name in (tie.column, tie.anchor)}
     blocked = frozenset().union(asked_columns(commands), used, *map(columns_of, preds))
-    return (*by_rules, *find_ties(conform(sample, schema), schema, blocked))
+    found = find_ties(conform(sample, schema), schema, blocked)
+    return (*by_rules, *(tie for tie in found if serves_features(tie, commands)))
 
 
 def modelled_label(codec: Codec) -> str | None:

@@ -74,13 +74,13 @@ def rule_ties(specs: Iterable[Spec], schema: Schema) -> tuple[Tie, ...]:
     for pred in preds:
         for leaf in comparisons(pred):
             tie = _tie_for(leaf, preds, ties, taken, schema)
-            if tie is not None:
+            if tie is not None and serves_features(tie, commands):
                 ties.append(tie)
     return tuple(ties)
 
 
 def asked_columns(commands: Iterable[Bound]) -> frozenset[str]:
-    """The columns that commands other than row rules are about."""
+    """The columns that commands other than row rules are about, the features of classifiers left out."""
     names: set[str] = set()
     for command in commands:
         match command:
@@ -89,12 +89,18 @@ def asked_columns(commands: Iterable[Bound]) -> frozenset[str]:
             case TableAim(_, value):
                 names |= columns_of(value)
             case ModelGoal(measure) | ModelAim(_, measure):
-                names |= {measure.target, *measure.features, *measure.protected}
+                names |= {measure.target, *measure.protected}
             case RowRule() | Privacy():
                 pass
             case _:
                 assert_never(command)
     return frozenset(names)
+
+
+def serves_features(tie: Tie, commands: Iterable[Bound]) -> bool:
+    """Whether classifiers that see the tied column also see its anchor: then the difference tells them as much."""
+    features = [command.measure.features for command in commands if isinstance(command, ModelGoal | ModelAim)]
+    return all(tie.column not in names or tie.anchor in names for names in features)
 
 
 def keeps_exact(preds: Iterable[Pred], tie: Tie, schema: Schema) -> bool:
