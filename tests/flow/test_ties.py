@@ -132,6 +132,19 @@ def test_a_chain_of_rules_is_repaired_column_by_column() -> None:
     assert (b - a).mean() < 60
 
 
+def test_real_numbers_of_any_precision_keep_their_difference() -> None:
+    rng = np.random.default_rng(8)
+    low = rng.normal(100, 30, 1000)
+    high = low + rng.exponential(0.5, 1000) * (rng.random(1000) < 0.9)
+    program = "SYNTHESIZE: prices; ENFORCE: low < high; ENFORCE: high < 150; END;"
+    result = run(make_request(program, pa.table({"low": low, "high": high}), config=QUICK), panel=())
+    assert [step.way for step in result.plan.steps] == ["diagram + repair", "diagram + repair"]
+    made = result.table.numbers("high") - result.table.numbers("low")
+    assert (made > 0).all()
+    assert made.mean() == pytest.approx(0.5, rel=0.2)
+    assert result.table.numbers("high").max() < 150
+
+
 def test_a_statistic_about_a_compared_column_leaves_it_its_bins() -> None:
     program = f"SYNTHESIZE: stays; {STAY_RULE} ENFORCE: P[discharged IS NULL] == 0.1; END;"
     result = run(make_request(program, stays(), config=QUICK, rows=1000), panel=())

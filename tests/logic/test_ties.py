@@ -142,13 +142,21 @@ def test_ranges_of_tied_and_computed_columns_become_rules() -> None:
     ties = (make_tie("b", "a", 1, schema),)
     inner = coordinates(schema, ties)
     codec = replace(fit_codec(with_hidden(table, table, ties), inner), schema=schema, ties=ties)
-    (rule,) = range_rules(codec)
+    (rule,) = range_rules(codec, [])
     for a, b, inside in ((89.0, 99.0, True), (89.0, 100.0, False), (0.0, -1.0, False)):
         row = two_columns([a], [b])
         assert exact.mask(rule, with_hidden(row, row, ties)).tolist() == [inside]
     wide = Schema("t", (Integer("a", 0, 99), Integer("b", -500, 500)))
-    assert range_rules(replace(codec, schema=wide)) == ()
+    assert range_rules(replace(codec, schema=wide), []) == ()
     formula = Schema("t", (*schema, Integer("c", 0, 150)), formulas=(("c", parse_formula("a + b")),))
-    (rule,) = range_rules(build_codec(formula, {}))
+    (rule,) = range_rules(build_codec(formula, {}), [])
     row = two_columns([75.0, 75.0], [75.0, 76.0])
     assert exact.mask(rule, row).tolist() == [True, False]
+
+
+def test_ranges_link_no_more_columns_than_can_be_drawn() -> None:
+    parts = [Integer(f"x{i}", 0, 99) for i in range(8)]
+    sums = [(f"s{i}", parse_formula(f"x0 + x{i}")) for i in range(1, 8)]
+    schema = Schema("t", (*parts, *(Integer(name, 0, 150) for name, _ in sums)), formulas=tuple(sums))
+    rules = range_rules(build_codec(schema, {}), [])
+    assert 1 <= len(rules) < 7

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from math import prod
 from typing import assert_never
 
 from cuts.data.codec import Codec, NumericBins
@@ -39,6 +40,7 @@ from cuts.lang.sums import FLIPPED, on_lattice, sum_lattice
 from cuts.lang.walks import columns_of
 from cuts.logic.core import comparisons
 
+MAX_COMBINED = 200_000  # combinations of bins that the range of a computed column may link
 MAX_CHAIN = 2  # ties that a column is computed through
 
 
@@ -47,17 +49,32 @@ def substitute(pred: Pred, schema: Schema, ties: Sequence[Tie]) -> Pred:
     return _substituted(pred, ties, coordinates(schema, ties)) if ties else pred
 
 
-def range_rules(codec: Codec) -> tuple[Pred, ...]:
-    """Predicates that keep tied and computed columns in the ranges of the schema, about modelled columns.
+def range_rules(codec: Codec, preds: Iterable[Pred]) -> tuple[Pred, ...]:
+    """Predicates that keep tied and computed columns in the ranges of the schema, beside others on modelled columns.
 
-    Columns whose parts cannot leave their range need none; nor can it be said of formulas that are not sums.
+    Columns whose parts cannot leave their range need none. None is made for formulas that are not sums, nor where it
+    would link so many columns that rows can no longer be drawn: then the formula counts, not the range.
     """
-    rules = []
-    for name in (*(tie.column for tie in codec.ties), *(name for name, _ in codec.schema.formulas)):
+    forms = [leaf.form for pred in preds for leaf in comparisons(pred)]
+    tied = [_within_range(tie.column, codec) for tie in codec.ties]
+    rules = [pred for pred in tied if pred is not None]
+    for name, _ in codec.schema.formulas:
         pred = _within_range(name, codec)
         if pred is not None:
-            rules.append(pred)
+            more = [*forms, *(leaf.form for rule in (*rules, pred) for leaf in comparisons(rule))]
+            if _largest_group(more, codec) <= MAX_COMBINED:
+                rules.append(pred)
     return tuple(rules)
+
+
+def _largest_group(forms: Iterable[Linear], codec: Codec) -> float:
+    """The largest number of combinations of bins of columns that sums link."""
+    groups: list[set[str]] = []
+    for form in forms:
+        touching = [group for group in groups if group & set(form.columns)]
+        groups = [group for group in groups if not group & set(form.columns)]
+        groups.append(set(form.columns).union(*touching))
+    return max((prod(float(codec[name].size) for name in group) for group in groups), default=1.0)
 
 
 def rule_ties(specs: Iterable[Spec], schema: Schema) -> tuple[Tie, ...]:
@@ -106,7 +123,8 @@ def serves_features(tie: Tie, commands: Iterable[Bound]) -> bool:
 def keeps_exact(preds: Iterable[Pred], tie: Tie, schema: Schema) -> bool:
     """Whether predicates hold on the same rows once the tied column is a sum, in float64 arithmetic too.
 
-    Whole numbers add up exactly; with decimals a comparison of the column alone does, and one of both with zero.
+    Whole numbers add up exactly. With decimals a comparison of the column alone stays exact, and one of the difference
+    with zero.
     """
     leaves = [leaf for pred in preds for leaf in comparisons(pred) if tie.column in leaf.form.columns]
     return all(_stays_exact(leaf, tie, schema) for leaf in leaves)

@@ -197,7 +197,7 @@ class _RowSource:
         if not all(keeps_exact(where, tie, schema) for tie in ties):
             raise CutsError([inexact_where(ties)])
         modelled = [substitute(pred, schema, ties) for pred in self.preds]
-        self._modelled = (*modelled, *(range_rules(model.codec) if in_range else ()))
+        self._modelled = (*modelled, *(range_rules(model.codec, modelled) if in_range else ()))
         self._cuts = find_cuts(self._modelled, model.codec.inner)
         self.codec, splits = refine(model.codec, self._cuts.columns, self._cuts.sets)
         self._mixture = split(model.mixture, splits)
