@@ -20,6 +20,7 @@ from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 from cuts.flow.run import make_request, run
 from cuts.lang.parser import parse
+from cuts.lang.spec import Key
 from cuts.model.sampling import complete_rows, sample_table
 from cuts.model.store import Model, load, save
 from cuts.text.diagnostic import CutsError
@@ -146,10 +147,24 @@ def test_real_numbers_of_any_precision_keep_their_difference() -> None:
 
 
 def test_a_statistic_about_a_compared_column_leaves_it_its_bins() -> None:
-    program = f"SYNTHESIZE: stays; {STAY_RULE} ENFORCE: P[discharged IS NULL] == 0.1; END;"
+    program = f'SYNTHESIZE: stays; {STAY_RULE} ENFORCE: P[discharged < "2020-10-01"] == 0.5; END;'
     result = run(make_request(program, stays(), config=QUICK, rows=1000), panel=())
     assert result.model.codec.ties == ()
     assert result.holds
+
+
+def test_statistics_of_a_difference_are_met_on_the_difference() -> None:
+    program = (
+        f"SYNTHESIZE: stays; {STAY_RULE} ENFORCE: E[discharged - admitted] == 6; ENFORCE: P[discharged IS NULL] == 0.1;"
+        "ENFORCE: P[discharged - admitted > 10 | ward == a] == 0.4; END;"
+    )
+    result = run(make_request(program, stays(), config=QUICK, rows=2000), panel=())
+    assert [tie.column for tie in result.model.codec.ties] == ["discharged"]
+    assert result.holds
+    assert (gaps(result.table) >= 0).all()
+    assert [step.way for step in result.plan.steps] == ["diagram + repair", "tilt", "tilt", "tilt"]
+    assert result.departures == ()
+    assert result.facts.numbers[Key(2)] == pytest.approx(6.0, abs=0.2)  # in the model, before rows are selected
 
 
 def test_classifiers_see_the_difference_in_place_of_the_column() -> None:

@@ -23,7 +23,8 @@ from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.spec import Pred
 from cuts.logic.core import comparisons
-from cuts.logic.ties import keeps_exact, range_rules, rule_ties, substitute
+from cuts.logic.tie_choice import keeps_exact, rule_ties
+from cuts.logic.ties import range_rules, substitute
 from cuts.plan import plan
 from cuts.read import exact
 from strategies import predicates, tables
@@ -116,8 +117,11 @@ STAYS = Schema(
         ("ENFORCE: x <= 5;", []),
         ("ENFORCE: x <= y; ENFORCE: E[y] == 50;", [("x", "y", 1)]),  # a statistic is about `y`
         ("ENFORCE: x <= y; ENFORCE: E[y] == 50; ENFORCE: E[x] == 40;", []),
+        ("ENFORCE: x <= y; ENFORCE: E[y - x] == 5; ENFORCE: P[y - x > 9 | ward == a] == 0.1;", [("y", "x", 1)]),
+        ("ENFORCE: admitted <= discharged; ENFORCE: P[discharged IS NULL] == 0.1;", [("discharged", "admitted", 1)]),
+        ("ENFORCE: x <= y; ENFORCE: CORR[x, y] >= 0.5;", [("y", "x", 1)]),
         ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=all, target=ward);", [("y", "x", 1)]),
-        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=[y, p], target=ward);", []),
+        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=[y, p], target=ward);", [("x", "y", 1)]),
         ("ENFORCE: x <= y; ENSURE: DIFFERENTIAL PRIVACY: EPSILON=3, DELTA=1e-6;", []),
     ],
 )

@@ -31,7 +31,8 @@ from cuts.lang.printer import render
 from cuts.lang.spec import Spec
 from cuts.lang.walks import columns_of
 from cuts.logic.core import find_cuts
-from cuts.logic.ties import asked_columns, rule_ties, serves_features, substitute
+from cuts.logic.tie_choice import asked_columns, rule_ties, serves_features
+from cuts.logic.ties import substitute
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
 from cuts.model.facts import Facts

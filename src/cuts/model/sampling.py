@@ -30,7 +30,8 @@ from cuts.lang.walks import statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
-from cuts.logic.ties import keeps_exact, range_rules, substitute
+from cuts.logic.tie_choice import keeps_exact
+from cuts.logic.ties import range_rules, substitute
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, calibrate
 from cuts.model.group_shares import hold
