@@ -126,7 +126,7 @@ def test_the_way_printed_is_the_way_taken(command: str, folder: Path, tmp_path: 
 
 def test_commands_together_are_met_as_printed(folder: Path, tmp_path: Path) -> None:
     commands = (
-        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0;\n"
+        "ENFORCE: age > 20;\nENFORCE: start <= 2 * stop;\nENFORCE: E[age] == 45;\nENFORCE: CORR[age, start] == 0;\n"
         f"MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=kind);\nMINIMIZE: {PARITY} WITH budget=20%;"
     )
     printed = printed_ways(folder, f"SYNTHESIZE: people;\n{commands}\nEND;")
