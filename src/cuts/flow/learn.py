@@ -106,11 +106,12 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     find_device(config.device)
     find_backbone(config)
     binned, sample = with_bins(opened.schema, config), opened.sample()
-    ties = choose_ties([each.spec for each in plans], sample, binned) if config.ties else ()
+    typed = conform(sample, binned)
+    ties = choose_ties([each.spec for each in plans], typed, binned) if config.ties else ()
     inner = coordinates(binned, ties)
     cuts = find_cuts([substitute(pred, binned, ties) for each in plans for pred in each.conditions], inner)
-    tied = with_hidden(sample, conform(sample, binned), ties)
-    codec = replace(fit_codec(tied, inner, cuts.columns, cuts.sets), schema=binned, ties=ties)
+    fitted = fit_codec(with_hidden(sample, typed, ties), inner, cuts.columns, cuts.sets)
+    codec = replace(fitted, schema=binned, ties=ties)
     codes = encode(sample, codec)
     label = modelled_label(codec)
     dependence = None if fits_whole(codec.sizes) else measure_dependence(codes, codec.sizes)
@@ -118,8 +119,8 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     return Prepared(settle(plans[0], codec), codec, sample, codes, cliques, label, config, seed)
 
 
-def choose_ties(specs: Sequence[Spec], sample: Table, schema: Schema) -> tuple[Tie, ...]:
-    """The columns to tie: those that row rules compare, and others that the rows show to move together."""
+def choose_ties(specs: Sequence[Spec], typed: Table, schema: Schema) -> tuple[Tie, ...]:
+    """The columns to tie: those that row rules compare, and others that a conformed table shows to move together."""
     if any(spec.privacy is not None for spec in specs):
         return ()
     by_rules = rule_ties(specs, schema)
@@ -127,7 +128,7 @@ def choose_ties(specs: Sequence[Spec], sample: Table, schema: Schema) -> tuple[T
     preds = [rule.pred for spec in specs for rule in spec.rules]
     used = {name for tie in by_rules for name in (tie.column, tie.anchor)}
     blocked = frozenset().union(asked_columns(commands), used, *map(columns_of, preds))
-    found = find_ties(conform(sample, schema), schema, blocked)
+    found = find_ties(typed, schema, blocked)
     return (*by_rules, *(tie for tie in found if serves_features(tie, commands)))
 
 
