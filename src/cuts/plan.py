@@ -42,7 +42,8 @@ from cuts.lang.walks import level, statistics_of
 from cuts.logic.core import Cuts, comparisons, find_cuts, tied_codec
 from cuts.logic.layout import conditions, lay_out
 from cuts.logic.splits import find_coarse_splits, find_splits
-from cuts.logic.ties import rule_ties, substitute
+from cuts.logic.tie_choice import rule_ties
+from cuts.logic.ties import substitute
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import DEFAULT_SETTINGS
 from cuts.text.columns import align

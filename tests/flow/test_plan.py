@@ -129,7 +129,7 @@ def test_the_way_printed_is_the_way_taken(command: str, folder: Path, tmp_path: 
 
 def test_commands_together_are_met_as_printed(folder: Path, tmp_path: Path) -> None:
     commands = (
-        "ENFORCE: age > 20;\nENFORCE: start <= stop;\nENFORCE: E[age] == 45;\n"
+        "ENFORCE: age > 20;\nENFORCE: start <= 2 * stop;\nENFORCE: E[age] == 45;\n"
         "ENFORCE: CORR[age, start] == 0 WITH method=penalty;\n"
         f"MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=kind);\nMINIMIZE: {PARITY} WITH budget=20%;"
     )

@@ -20,6 +20,7 @@ from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
 from cuts.flow.run import make_request, run
 from cuts.lang.parser import parse
+from cuts.lang.spec import Key
 from cuts.model.sampling import complete_rows, sample_table
 from cuts.model.store import Model, load, save
 from cuts.text.diagnostic import CutsError
@@ -132,11 +133,55 @@ def test_a_chain_of_rules_is_repaired_column_by_column() -> None:
     assert (b - a).mean() < 60
 
 
+def test_real_numbers_of_any_precision_keep_their_difference() -> None:
+    rng = np.random.default_rng(8)
+    low = rng.normal(100, 30, 1000)
+    high = low + rng.exponential(0.5, 1000) * (rng.random(1000) < 0.9)
+    program = "SYNTHESIZE: prices; ENFORCE: low < high; ENFORCE: high < 150; END;"
+    result = run(make_request(program, pa.table({"low": low, "high": high}), config=QUICK), panel=())
+    assert [step.way for step in result.plan.steps] == ["diagram + repair", "diagram + repair"]
+    made = result.table.numbers("high") - result.table.numbers("low")
+    assert (made > 0).all()
+    assert made.mean() == pytest.approx(0.5, rel=0.2)
+    assert result.table.numbers("high").max() < 150
+
+
 def test_a_statistic_about_a_compared_column_leaves_it_its_bins() -> None:
-    program = f"SYNTHESIZE: stays; {STAY_RULE} ENFORCE: P[discharged IS NULL] == 0.1; END;"
+    program = f'SYNTHESIZE: stays; {STAY_RULE} ENFORCE: P[discharged < "2020-10-01"] == 0.5; END;'
     result = run(make_request(program, stays(), config=QUICK, rows=1000), panel=())
     assert result.model.codec.ties == ()
     assert result.holds
+
+
+def test_statistics_of_a_difference_are_met_on_the_difference() -> None:
+    program = (
+        f"SYNTHESIZE: stays; {STAY_RULE} ENFORCE: E[discharged - admitted] == 6; ENFORCE: P[discharged IS NULL] == 0.1;"
+        "ENFORCE: P[discharged - admitted > 10 | ward == a] == 0.4; END;"
+    )
+    result = run(make_request(program, stays(), config=QUICK, rows=2000), panel=())
+    assert [tie.column for tie in result.model.codec.ties] == ["discharged"]
+    assert result.holds
+    assert (gaps(result.table) >= 0).all()
+    assert [step.way for step in result.plan.steps] == ["diagram + repair", "tilt", "tilt", "tilt"]
+    assert result.departures == ()
+    assert result.facts.numbers[Key(2)] == pytest.approx(6.0, abs=0.2)  # in the model, before rows are selected
+
+
+def test_classifiers_see_the_difference_in_place_of_the_column() -> None:
+    rng = np.random.default_rng(9)
+    start = rng.integers(0, 1000, 600)
+    sex = rng.choice(["f", "m"], 600)
+    paid = np.where(rng.random(600) < np.where(sex == "m", 0.8, 0.3), "yes", "no")
+    table = Table(pa.table({"start": start, "stop": start + rng.integers(0, 20, 600), "sex": sex, "paid": paid}))
+    program = parse(
+        "SYNTHESIZE: t; ENFORCE: start <= stop;"
+        "MINIMIZE: FAIRNESS: PARAM 0.01: DEMOGRAPHIC_PARITY(protected=sex, target=paid); END;"
+    )
+    model = fit_model(program, infer_schema(table, "t", "paid"), table, config=QUICK)
+    assert [tie.column for tie in model.codec.ties] == ["stop"]
+    assert {way.way for way in model.facts.ways} == {"diagram + repair", "train"}
+    made = sample_table(model, 500)
+    assert (made.numbers("start") <= made.numbers("stop")).all()
 
 
 def test_columns_that_move_together_keep_their_difference() -> None:

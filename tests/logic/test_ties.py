@@ -23,7 +23,8 @@ from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
 from cuts.lang.spec import Pred
 from cuts.logic.core import comparisons
-from cuts.logic.ties import keeps_exact, range_rules, rule_ties, substitute
+from cuts.logic.tie_choice import keeps_exact, rule_ties
+from cuts.logic.ties import range_rules, substitute
 from cuts.plan import plan
 from cuts.read import exact
 from strategies import predicates, tables
@@ -116,7 +117,11 @@ STAYS = Schema(
         ("ENFORCE: x <= 5;", []),
         ("ENFORCE: x <= y; ENFORCE: E[y] == 50;", [("x", "y", 1)]),  # a statistic is about `y`
         ("ENFORCE: x <= y; ENFORCE: E[y] == 50; ENFORCE: E[x] == 40;", []),
-        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=all, target=ward);", []),
+        ("ENFORCE: x <= y; ENFORCE: E[y - x] == 5; ENFORCE: P[y - x > 9 | ward == a] == 0.1;", [("y", "x", 1)]),
+        ("ENFORCE: admitted <= discharged; ENFORCE: P[discharged IS NULL] == 0.1;", [("discharged", "admitted", 1)]),
+        ("ENFORCE: x <= y; ENFORCE: CORR[x, y] >= 0.5;", [("y", "x", 1)]),
+        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=all, target=ward);", [("y", "x", 1)]),
+        ("ENFORCE: x <= y; MAXIMIZE: DOWNSTREAM_ACCURACY(features=[y, p], target=ward);", [("x", "y", 1)]),
         ("ENFORCE: x <= y; ENSURE: DIFFERENTIAL PRIVACY: EPSILON=3, DELTA=1e-6;", []),
     ],
 )
@@ -141,13 +146,21 @@ def test_ranges_of_tied_and_computed_columns_become_rules() -> None:
     ties = (make_tie("b", "a", 1, schema),)
     inner = coordinates(schema, ties)
     codec = replace(fit_codec(with_hidden(table, table, ties), inner), schema=schema, ties=ties)
-    (rule,) = range_rules(codec)
+    (rule,) = range_rules(codec, [])
     for a, b, inside in ((89.0, 99.0, True), (89.0, 100.0, False), (0.0, -1.0, False)):
         row = two_columns([a], [b])
         assert exact.mask(rule, with_hidden(row, row, ties)).tolist() == [inside]
     wide = Schema("t", (Integer("a", 0, 99), Integer("b", -500, 500)))
-    assert range_rules(replace(codec, schema=wide)) == ()
+    assert range_rules(replace(codec, schema=wide), []) == ()
     formula = Schema("t", (*schema, Integer("c", 0, 150)), formulas=(("c", parse_formula("a + b")),))
-    (rule,) = range_rules(build_codec(formula, {}))
+    (rule,) = range_rules(build_codec(formula, {}), [])
     row = two_columns([75.0, 75.0], [75.0, 76.0])
     assert exact.mask(rule, row).tolist() == [True, False]
+
+
+def test_ranges_link_no_more_columns_than_can_be_drawn() -> None:
+    parts = [Integer(f"x{i}", 0, 99) for i in range(8)]
+    sums = [(f"s{i}", parse_formula(f"x0 + x{i}")) for i in range(1, 8)]
+    schema = Schema("t", (*parts, *(Integer(name, 0, 150) for name, _ in sums)), formulas=tuple(sums))
+    rules = range_rules(build_codec(schema, {}), [])
+    assert 1 <= len(rules) < 7

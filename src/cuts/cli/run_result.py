@@ -38,6 +38,8 @@ def _of_commands(result: RunResult) -> list[str]:
         parts.append(_rules(result.model))
     if facts.moved:
         parts.append(f"Enforcing the rules changed {facts.moved:.2f} cells per row on average.")
+    if result.model.codec.ties:
+        parts.append(_ties(result.model))
     parts += [_trade_off(curve, result.model) for curve in facts.trade_offs]
     if result.sample.calibration is not None:
         parts.append(_selection(result.sample.calibration))
@@ -71,6 +73,8 @@ def fit_facts(model: Model) -> dict[str, Any]:
     """How a model was fitted, and the privacy budget it spent, as JSON values."""
     facts = {**asdict(model.facts), "components": model.mixture.components, "backbone": model.config.backbone}
     data: dict[str, Any] = {"fit": plain(facts)}
+    if model.codec.ties:
+        data["ties"] = [{"column": t.column, "anchor": t.anchor, "learned": t.hidden.name} for t in model.codec.ties]
     if model.transcript is not None:
         ledger = model.transcript.ledger
         spent = {"rho": str(ledger.spent), "epsilon": ledger.epsilon_spent, "delta": ledger.terms.delta}
@@ -111,6 +115,14 @@ def _rules(model: Model) -> str:
         for r in model.facts.rules
     ]
     return f"Rows that satisfied each rule before it was enforced:\n{align(heads, cells, right=range(5))}"
+
+
+def _ties(model: Model) -> str:
+    """The columns that were computed from others, and what was learned in their place."""
+    return "\n".join(
+        f"`{tie.column}` was computed from `{tie.anchor}` and `{tie.hidden.name}`, which was learned in its place."
+        for tie in model.codec.ties
+    )
 
 
 def _trade_off(curve: TradeOff, model: Model) -> str:

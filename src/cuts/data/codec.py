@@ -84,6 +84,11 @@ class Codec:
         """The schema with hidden columns in the place of tied ones: the bins, and predicates on them, are about it."""
         return coordinates(self.schema, self.ties)
 
+    def modelled(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The columns with hidden ones in the place of tied ones: what a model has bins of."""
+        hidden = {tie.column: tie.hidden.name for tie in self.ties}
+        return tuple(hidden.get(name, name) for name in names)
+
     @property
     def sizes(self) -> dict[str, int]:
         """The number of bins of every modelled column, in order, the bin for missing values included."""

@@ -2,7 +2,7 @@
 
 The tied column is computed from the other one, its anchor, and a hidden column that is modelled: `b = a + (b - a)`. So
 a small difference between two large numbers is learned as itself, and a rule on the difference is a rule on one column.
-Only columns on a lattice are tied, where these sums are exact.
+Sums of numbers on a lattice are exact; of other numbers the sign of the difference is.
 """
 
 from __future__ import annotations
@@ -47,26 +47,29 @@ class Tie:
 def make_tie(name: str, anchor_name: str, sign: Sign, schema: Schema) -> Tie:
     """The tie of a column to an anchor; the hidden column has all values that their ranges allow."""
     column, anchor = schema.number(name), schema.number(anchor_name)
-    per_unit = column.per_unit or 1
+    per_unit = column.per_unit
     ends = [anchor.high, anchor.low] if sign == 1 else [-anchor.low, -anchor.high]
-    low, high = (round((end - other) * per_unit) for end, other in zip((column.low, column.high), ends, strict=True))
+    low, high = (float(end - other) for end, other in zip((column.low, column.high), ends, strict=True))
     name = f"{name} - {anchor_name}" if sign == 1 else f"{anchor_name} + {name}"
     while name in schema:
         name = f"({name})"
     bins = column.bins if isinstance(column.bins, int) else DEFAULT_BINS
     hidden: Integer | Real
     if per_unit == 1:
-        hidden = Integer(name, low, high, bins, column.missing)
+        hidden = Integer(name, round(low), round(high), bins, column.missing)
+    elif per_unit is None:
+        hidden = Real(name, low, high, bins, column.missing)
     else:
-        decimals = len(str(per_unit)) - 1
-        hidden = Real(name, low / per_unit, high / per_unit, bins, column.missing, decimals=decimals)
+        low, high = (round(end * per_unit) / per_unit for end in (low, high))
+        hidden = Real(name, low, high, bins, column.missing, decimals=len(str(per_unit)) - 1)
     return Tie(column.name, anchor.name, sign, hidden)
 
 
 def can_tie(column: Column, anchor: Column, schema: Schema) -> bool:
-    """Whether a column can be computed from an anchor: the same kind of numbers, on lattices, the anchor never missing.
+    """Whether a column can be computed from an anchor: the same kind of numbers, the anchor never missing.
 
-    A column that has another role (label, protected, source of a derived column, part of a formula) is not tied.
+    A column that has another role (label, protected, source of a derived column, part of a formula) or edges of its own
+    is not tied.
     """
     roles = {schema.label, *schema.protected, *(name for pair in schema.derived for name in pair)}
     roles |= {name for column, formula in schema.formulas for name in (column, *formula.columns)}
@@ -75,9 +78,10 @@ def can_tie(column: Column, anchor: Column, schema: Schema) -> bool:
     if isinstance(column, Category | Unmodelled) or isinstance(anchor, Category | Unmodelled):
         return False
     kinds = [each.kind if isinstance(each, Temporal) else "number" for each in (column, anchor)]
-    if kinds[0] != kinds[1] or not _is_exact(column) or not _is_exact(anchor):
+    if kinds[0] != kinds[1] or isinstance(column.bins, tuple) or not (_adds_up(column) and _adds_up(anchor)):
         return False
-    return (column.per_unit or 0) >= (anchor.per_unit or 0)  # so that the sum has the decimals of the column
+    # The sum must have the decimals of the column.
+    return column.per_unit is None or (anchor.per_unit is not None and column.per_unit >= anchor.per_unit)
 
 
 def coordinates(schema: Schema, ties: Sequence[Tie]) -> Schema:
@@ -95,7 +99,12 @@ def hidden_numbers(column: Floats, anchor: Floats, tie: Tie) -> Floats:
 
 def tied_numbers(hidden: Floats, anchor: Floats, tie: Tie) -> Floats:
     """The values of the tied column; NaN where the hidden column is missing."""
-    return _on_lattice(hidden + tie.sign * anchor, tie.hidden.per_unit)
+    total = _on_lattice(hidden + tie.sign * anchor, tie.hidden.per_unit)
+    if tie.hidden.per_unit is not None or tie.sign == -1:
+        return total
+    # A difference too small for float64 to add still tells which of both columns is larger.
+    lost = (total == anchor) & (hidden != 0)
+    return np.where(lost, np.nextafter(anchor, np.copysign(np.inf, hidden)), total)
 
 
 def with_hidden(table: Table, typed: Table, ties: Sequence[Tie]) -> Table:
@@ -107,14 +116,10 @@ def with_hidden(table: Table, typed: Table, ties: Sequence[Tie]) -> Table:
     return Table(arrow)
 
 
-def _is_exact(column: Numeric) -> bool:
-    """Whether sums of two such columns are exact: lattice numbers far from where float64 skips some."""
-    if column.per_unit is None:
-        return False
-    return max(abs(column.low), abs(column.high)) * column.per_unit < LARGEST_WHOLE / 8
+def _adds_up(column: Numeric) -> bool:
+    """Whether sums of two such columns are far from where float64 skips lattice numbers."""
+    return max(abs(column.low), abs(column.high)) * (column.per_unit or 1) < LARGEST_WHOLE / 8
 
 
 def _on_lattice(numbers: Floats, per_unit: int | None) -> Floats:
-    assert per_unit is not None
-    lattice: Floats = np.rint(numbers * per_unit) / per_unit
-    return lattice
+    return numbers if per_unit is None else np.rint(numbers * per_unit) / per_unit

@@ -136,7 +136,7 @@ class _Loop:
         """How much each gap follows each share, by finite differences of the classifier in closed form."""
 
         def signed(model: Model) -> Floats:
-            return np.array(self._signed([by_ridge(model.mixture, c.measure, self.track) for c in self.commands]))
+            return np.array(self._signed([by_ridge(model, c.measure, self.track) for c in self.commands]))
 
         start = signed(self.free)
         J = np.zeros((len(start), len(self.shares)))

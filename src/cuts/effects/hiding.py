@@ -73,7 +73,7 @@ def _measured(model: Model, command: Command, track: Track) -> float:
     """How well the column is predicted, by the strongest of the quick classifiers."""
     measure, schema = command.measure, track.bench.schema
     if missing_libraries():
-        return value_of(measure, by_ridge(model.mixture, measure, track), schema)
+        return value_of(measure, by_ridge(model, measure, track), schema)
     table = draw_table(model, track, 0)
     return evaluate_panel(measure, table, track.bench, CLASSIFIERS_TRIED).deciding.value
 

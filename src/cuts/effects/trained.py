@@ -69,7 +69,8 @@ def train(shaping: Shaping) -> Shaping:
         desired = desired_index(command.measure, model.codec.schema)
         rows = find_reference(learned.codes, command.measure, sizes, desired)
         way: Surrogate = "unrolled" if command.method == "unrolled" else "ridge"
-        terms.append(effect_term(command, rows, way, seed=learned.seed))
+        measure = replace(command.measure, features=model.codec.modelled(command.measure.features))
+        terms.append(effect_term(replace(command, measure=measure), rows, way, seed=learned.seed))
     tuned = finetune(model.mixture, terms, learned.refit(shaping.observer))
     facts = replace(model.facts, error=tuned.error, goal_seconds=model.facts.goal_seconds + tuned.cpu_seconds)
     shaping = shaping.met(replace(model, mixture=tuned.mixture, facts=facts), commands, "train")

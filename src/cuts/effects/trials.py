@@ -14,7 +14,6 @@ from cuts.data.codec import Codes
 from cuts.data.table import Table
 from cuts.lang.spec import MeasureOf
 from cuts.model.facts import TradeOff
-from cuts.model.mixture import Mixture
 from cuts.model.sampling import sample_table
 from cuts.model.store import Model
 from cuts.model.surrogate import fit_ridge
@@ -40,7 +39,7 @@ class Track:
 def predict(model: Model, measure: MeasureOf, track: Track, repeat: int) -> Predictions:
     """What the classifier that decides predicts for the reference rows; without its library, the one in closed form."""
     if missing_libraries():
-        return by_ridge(model.mixture, measure, track)
+        return by_ridge(model, measure, track)
     return track.bench.predict(CLASSIFIERS[0], draw_table(model, track, repeat), measure)
 
 
@@ -49,9 +48,9 @@ def draw_table(model: Model, track: Track, repeat: int) -> Table:
     return sample_table(model, track.drawn, seed=track.seed + SEED_OFFSET + repeat)
 
 
-def by_ridge(mix: Mixture, measure: MeasureOf, track: Track) -> Predictions:
+def by_ridge(model: Model, measure: MeasureOf, track: Track) -> Predictions:
     """What the classifier in closed form predicts for the reference rows."""
-    classifier = fit_ridge(mix, measure.target, measure.features)
+    classifier = fit_ridge(model.mixture, measure.target, model.codec.modelled(measure.features))
     known = np.flatnonzero(has_target(track.bench.sample, measure.target))
     codes = {name: code[known] for name, code in track.codes.items()}
     predicted = classifier.scores(codes).argmax(1).numpy()

@@ -31,7 +31,8 @@ from cuts.lang.printer import render
 from cuts.lang.spec import ModelAim, ModelGoal, Spec
 from cuts.lang.walks import columns_of
 from cuts.logic.core import find_cuts
-from cuts.logic.ties import asked_columns, rule_ties, substitute
+from cuts.logic.tie_choice import asked_columns, rule_ties, serves_features
+from cuts.logic.ties import substitute
 from cuts.model.backbone import find_backbone
 from cuts.model.box_trees import binned_rows
 from cuts.model.device import find_device
@@ -119,12 +120,12 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     find_backbone(config)
     binned, sample = with_bins(opened.schema, config), opened.sample()
     check_size(sample)
-    ties = choose_ties([each.spec for each in plans], sample, binned) if config.ties else ()
+    typed = conform(sample, binned)
+    ties = choose_ties([each.spec for each in plans], typed, binned) if config.ties else ()
     inner = coordinates(binned, ties)
     cuts = find_cuts([substitute(pred, binned, ties) for each in plans for pred in each.conditions], inner)
-    tied = with_hidden(sample, conform(sample, binned), ties)
     coarse = find_fine(config) is not None and config.bins is None
-    fitted = fit_codec(tied, inner, cuts.columns, cuts.sets, coarse=coarse)
+    fitted = fit_codec(with_hidden(sample, typed, ties), inner, cuts.columns, cuts.sets, coarse=coarse)
     codec = replace(fitted, schema=binned, ties=ties)
     codes = encode(sample, codec)
     label = modelled_label(codec)
@@ -139,8 +140,8 @@ def check_size(sample: Table) -> None:
         raise CutsError([single_row()])
 
 
-def choose_ties(specs: Sequence[Spec], sample: Table, schema: Schema) -> tuple[Tie, ...]:
-    """The columns to tie: those that row rules compare, and others that the rows show to move together."""
+def choose_ties(specs: Sequence[Spec], typed: Table, schema: Schema) -> tuple[Tie, ...]:
+    """The columns to tie: those that row rules compare, and others that a conformed table shows to move together."""
     if any(spec.privacy is not None for spec in specs):
         return ()
     by_rules = rule_ties(specs, schema)
@@ -148,7 +149,8 @@ def choose_ties(specs: Sequence[Spec], sample: Table, schema: Schema) -> tuple[T
     preds = [rule.pred for spec in specs for rule in spec.rules]
     used = {name for tie in by_rules for name in (tie.column, tie.anchor)}
     blocked = frozenset().union(asked_columns(commands), used, *map(columns_of, preds))
-    return (*by_rules, *find_ties(conform(sample, schema), schema, blocked))
+    found = find_ties(typed, schema, blocked)
+    return (*by_rules, *(tie for tie in found if serves_features(tie, commands)))
 
 
 def modelled_label(codec: Codec) -> str | None:

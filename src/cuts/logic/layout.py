@@ -37,6 +37,7 @@ from cuts.lang.syntax import CompareOp
 from cuts.lang.walks import columns_of
 from cuts.logic.core import Grid, comparisons, find_cuts, grid_on, tests
 from cuts.logic.formula import TRUE, Leaf, lower
+from cuts.logic.ties import substitute_statistic
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics
 
@@ -82,6 +83,7 @@ class Layout:
 
 def lay_out(stat: Statistic, codec: Codec) -> Layout:
     """The cells of a statistic on a codec that has the cuts of its conditions; `ValueError` if there are too many."""
+    stat = substitute_statistic(stat, codec.schema, codec.ties)
     names = [bins.column.name for bins in codec.columns if bins.column.name in columns_of(stat)]
     preds = conditions(stat)
     grid = grid_on(codec, find_cuts(preds, codec.inner))

@@ -1,4 +1,4 @@
-"""Predicates on tied columns, as predicates on what is modelled in their place.
+"""Predicates and statistics of tied columns, as those of what is modelled in their place.
 
 A tied column is a sum of its anchor and a hidden column (`data/ties.py`), and that sum takes its place in every
 comparison: `a <= b` becomes `b - a >= 0`, a comparison of one hidden column, which bins decide. The values of columns
@@ -8,38 +8,37 @@ on a lattice make both forms hold on exactly the same rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
+from math import prod
 from typing import assert_never
 
 from cuts.data.codec import Codec, NumericBins
-from cuts.data.columns import Integer, Temporal
 from cuts.data.schema import Schema
-from cuts.data.ties import Sign, Tie, can_tie, coordinates, make_tie
+from cuts.data.ties import Tie, coordinates
 from cuts.lang.spec import (
     And,
-    Bound,
+    Apply,
+    ColumnValue,
+    Const,
     Implies,
     InSet,
     Linear,
     LinearCompare,
     Missing,
-    ModelAim,
-    ModelGoal,
     Not,
     Or,
     Pred,
-    Privacy,
-    RowRule,
-    Spec,
-    TableAim,
-    TableGoal,
+    Quantity,
+    Statistic,
     Truth,
 )
 from cuts.lang.sums import FLIPPED, on_lattice, sum_lattice
 from cuts.lang.walks import columns_of
 from cuts.logic.core import comparisons
 
-MAX_CHAIN = 2  # ties that a column is computed through
+MAX_COMBINED = 200_000  # combinations of bins that the range of a computed column may link
 
 
 def substitute(pred: Pred, schema: Schema, ties: Sequence[Tie]) -> Pred:
@@ -47,73 +46,45 @@ def substitute(pred: Pred, schema: Schema, ties: Sequence[Tie]) -> Pred:
     return _substituted(pred, ties, coordinates(schema, ties)) if ties else pred
 
 
-def range_rules(codec: Codec) -> tuple[Pred, ...]:
-    """Predicates that keep tied and computed columns in the ranges of the schema, about modelled columns.
+def substitute_statistic(stat: Statistic, schema: Schema, ties: Sequence[Tie]) -> Statistic:
+    """The statistic about what is modelled of a schema with ties: `E[b - a]` is the mean of one hidden column."""
+    if not any(tie.column in columns_of(stat) for tie in ties):
+        return stat
+    args = tuple(
+        _quantity(arg, schema, ties)
+        if isinstance(arg, Const | ColumnValue | Apply | Statistic)
+        else substitute(arg, schema, ties)
+        for arg in stat.args
+    )
+    return replace(stat, args=args, given=None if stat.given is None else substitute(stat.given, schema, ties))
 
-    Columns whose parts cannot leave their range need none; nor can it be said of formulas that are not sums.
+
+def range_rules(codec: Codec, preds: Iterable[Pred]) -> tuple[Pred, ...]:
+    """Predicates that keep tied and computed columns in the ranges of the schema, beside others on modelled columns.
+
+    Columns whose parts cannot leave their range need none. None is made for formulas that are not sums, nor where it
+    would link so many columns that rows can no longer be drawn: then the formula counts, not the range.
     """
-    rules = []
-    for name in (*(tie.column for tie in codec.ties), *(name for name, _ in codec.schema.formulas)):
+    forms = [leaf.form for pred in preds for leaf in comparisons(pred)]
+    tied = [_within_range(tie.column, codec) for tie in codec.ties]
+    rules = [pred for pred in tied if pred is not None]
+    for name, _ in codec.schema.formulas:
         pred = _within_range(name, codec)
         if pred is not None:
-            rules.append(pred)
+            more = [*forms, *(leaf.form for rule in (*rules, pred) for leaf in comparisons(rule))]
+            if _largest_group(more, codec) <= MAX_COMBINED:
+                rules.append(pred)
     return tuple(rules)
 
 
-def rule_ties(specs: Iterable[Spec], schema: Schema) -> tuple[Tie, ...]:
-    """The ties that the row rules of some programs ask for: each compares two columns with each other.
-
-    A column that another kind of command is about is not tied, so that its own bins decide that command.
-    """
-    commands = [command for spec in specs for command in spec.commands]
-    if any(isinstance(command, Privacy) for command in commands):
-        return ()
-    taken = asked_columns(commands)
-    preds = [command.pred for command in commands if isinstance(command, RowRule)]
-    ties: list[Tie] = []
-    for pred in preds:
-        for leaf in comparisons(pred):
-            tie = _tie_for(leaf, preds, ties, taken, schema)
-            if tie is not None:
-                ties.append(tie)
-    return tuple(ties)
-
-
-def asked_columns(commands: Iterable[Bound]) -> frozenset[str]:
-    """The columns that commands other than row rules are about."""
-    names: set[str] = set()
-    for command in commands:
-        match command:
-            case TableGoal(goal):
-                names |= columns_of(goal)
-            case TableAim(_, value):
-                names |= columns_of(value)
-            case ModelGoal(measure) | ModelAim(_, measure):
-                names |= {measure.target, *measure.features, *measure.protected}
-            case RowRule() | Privacy():
-                pass
-            case _:
-                assert_never(command)
-    return frozenset(names)
-
-
-def keeps_exact(preds: Iterable[Pred], tie: Tie, schema: Schema) -> bool:
-    """Whether predicates hold on the same rows once the tied column is a sum, in float64 arithmetic too.
-
-    Whole numbers add up exactly; with decimals a comparison of the column alone does, and one of both with zero.
-    """
-    leaves = [leaf for pred in preds for leaf in comparisons(pred) if tie.column in leaf.form.columns]
-    return all(_stays_exact(leaf, tie, schema) for leaf in leaves)
-
-
-def _stays_exact(leaf: LinearCompare, tie: Tie, schema: Schema) -> bool:
-    if len(leaf.form.terms) == 1:
-        return True
-    columns = [schema[name] for name in leaf.form.columns]
-    if all(isinstance(c, Integer | Temporal) and c.per_unit == 1 for c in columns):
-        return all(value == int(value) for _, value in leaf.form.terms)
-    is_pair = set(leaf.form.columns) == {tie.column, tie.anchor} and _sign(leaf.form) == 1
-    return is_pair and tie.sign == 1 and leaf.bound == 0
+def _largest_group(forms: Iterable[Linear], codec: Codec) -> float:
+    """The largest number of combinations of bins of columns that sums link."""
+    groups: list[set[str]] = []
+    for form in forms:
+        touching = [group for group in groups if group & set(form.columns)]
+        groups = [group for group in groups if not group & set(form.columns)]
+        groups.append(set(form.columns).union(*touching))
+    return max((prod(float(codec[name].size) for name in group) for group in groups), default=1.0)
 
 
 # --- substitution
@@ -143,11 +114,7 @@ def _sum_compared(pred: LinearCompare, ties: Sequence[Tie], inner: Schema) -> Pr
     terms = dict(pred.form.terms)
     if not any(tie.column in terms for tie in ties):
         return pred
-    for tie in reversed(ties):  # an anchor may be tied itself, by an earlier tie
-        factor = terms.pop(tie.column, 0.0)
-        if factor:
-            terms[tie.hidden.name] = terms.get(tie.hidden.name, 0.0) + factor
-            terms[tie.anchor] = terms.get(tie.anchor, 0.0) + tie.sign * factor
+    terms = _expanded(terms, ties)
     kept = tuple((name, terms[name]) for name in inner.names if terms.get(name))
     if len(kept) == 1:
         ((name, factor),) = kept
@@ -155,6 +122,52 @@ def _sum_compared(pred: LinearCompare, ties: Sequence[Tie], inner: Schema) -> Pr
     compared = LinearCompare(Linear(kept), pred.op, pred.bound)
     per_unit = sum_lattice(compared.form, inner)
     return compared if per_unit is None else on_lattice(compared, per_unit)
+
+
+def _quantity(quantity: Quantity, schema: Schema, ties: Sequence[Tie]) -> Quantity:
+    """A quantity about modelled columns; a sum of columns stays a sum, without those that cancel out."""
+    terms = _linear(quantity)
+    if terms is not None:
+        return _written(_expanded(terms, ties), coordinates(schema, ties))
+    if isinstance(quantity, Apply):
+        return replace(quantity, args=tuple(_quantity(arg, schema, ties) for arg in quantity.args))
+    return quantity
+
+
+def _linear(quantity: Quantity) -> dict[str, float] | None:
+    """The coefficients of the columns in a sum without constants, or None for any other quantity."""
+    match quantity:
+        case ColumnValue(column):
+            return {column: 1.0}
+        case Apply("+" | "-" as sign, (left, right)):
+            one, other = _linear(left), _linear(right)
+            if one is None or other is None:
+                return None
+            factor = 1.0 if sign == "+" else -1.0
+            return {name: one.get(name, 0.0) + factor * other.get(name, 0.0) for name in {**one, **other}}
+        case _:
+            return None
+
+
+def _written(terms: Mapping[str, float], inner: Schema) -> Quantity:
+    """A sum of columns as a quantity."""
+    parts: list[Quantity] = [
+        ColumnValue(name) if terms[name] == 1 else Apply("*", (Const(terms[name]), ColumnValue(name)))
+        for name in inner.names
+        if terms.get(name)
+    ]
+    return reduce(lambda left, right: Apply("+", (left, right)), parts) if parts else Const(0.0)
+
+
+def _expanded(terms: Mapping[str, float], ties: Sequence[Tie]) -> dict[str, float]:
+    """The coefficients of a sum with the parts of tied columns in their place."""
+    expanded = dict(terms)
+    for tie in reversed(ties):  # an anchor may be tied itself, by an earlier tie
+        factor = expanded.pop(tie.column, 0.0)
+        if factor:
+            expanded[tie.hidden.name] = expanded.get(tie.hidden.name, 0.0) + factor
+            expanded[tie.anchor] = expanded.get(tie.anchor, 0.0) + tie.sign * factor
+    return expanded
 
 
 def _within_range(name: str, codec: Codec) -> Pred | None:
@@ -194,41 +207,3 @@ def _ends(form: Linear, codec: Codec) -> tuple[float, float]:
         ends = (factor * float(bins.contents.low.min()) / unit, factor * float(bins.contents.high.max()) / unit)
         low, high = low + min(ends), high + max(ends)
     return low, high
-
-
-# --- ties that rules ask for
-
-
-def _tie_for(
-    leaf: LinearCompare, preds: Sequence[Pred], ties: Sequence[Tie], taken: frozenset[str], schema: Schema
-) -> Tie | None:
-    """The tie of a comparison of two columns: the one compared alone least often is computed, of equals the later."""
-    sign = _sign(leaf.form)
-    if sign is None:
-        return None
-    anchors, tied = {tie.anchor for tie in ties}, {tie.column for tie in ties}
-    best: tuple[int, int, Tie] | None = None
-    for name, other in (leaf.form.columns, leaf.form.columns[::-1]):
-        possible = can_tie(schema[name], schema[other], schema)
-        if not possible or name in taken | anchors | tied or _depth(other, ties) >= MAX_CHAIN:
-            continue
-        tie = make_tie(name, other, sign, schema)
-        alone = sum(each.form.columns == (name,) for pred in preds for each in comparisons(pred))
-        rank = (-alone, schema.names.index(name), tie)
-        if keeps_exact(preds, tie, schema) and (best is None or rank[:2] > best[:2]):
-            best = rank
-    return None if best is None else best[2]
-
-
-def _sign(form: Linear) -> Sign | None:
-    """1 for a difference of two columns, -1 for their sum, None for any other sum."""
-    if len(form.terms) != 2:
-        return None
-    (_, one), (_, other) = form.terms
-    return 1 if one == -other else -1 if one == other else None
-
-
-def _depth(name: str, ties: Sequence[Tie]) -> int:
-    """How many ties a column is computed through."""
-    anchor = next((tie.anchor for tie in ties if tie.column == name), None)
-    return 0 if anchor is None else 1 + _depth(anchor, ties)

@@ -30,7 +30,8 @@ from cuts.lang.walks import statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
-from cuts.logic.ties import keeps_exact, range_rules, substitute
+from cuts.logic.tie_choice import keeps_exact
+from cuts.logic.ties import range_rules, substitute
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, calibrate
 from cuts.model.fine import FineDraw
@@ -200,7 +201,7 @@ class _RowSource:
         if not all(keeps_exact(where, tie, schema) for tie in ties):
             raise CutsError([inexact_where(ties)])
         modelled = [substitute(pred, schema, ties) for pred in self.preds]
-        self._modelled = (*modelled, *(range_rules(model.codec) if in_range else ()))
+        self._modelled = (*modelled, *(range_rules(model.codec, modelled) if in_range else ()))
         self._cuts = find_cuts(self._modelled, model.codec.inner)
         self.codec, splits = refine(model.codec, self._cuts.columns, self._cuts.sets)
         self._mixture = split(model.mixture, splits)
