@@ -19,7 +19,7 @@ from cuts.text.files import write_text
 if TYPE_CHECKING:
     from cuts.flow.run import RunResult
     from cuts.model.calibrate import Calibration
-    from cuts.model.facts import Facts, TradeOff
+    from cuts.model.facts import Facts, Memory, TradeOff
     from cuts.model.store import Model
 
 
@@ -28,7 +28,19 @@ def as_text(result: RunResult) -> str:
     parts = _of_commands(result) if result.verdicts else []
     if result.model.transcript is None:
         parts.append(against_fitted(result.discriminator, commands=bool(result.verdicts)))
+    if result.facts.memory is not None and result.facts.smoothing > 0:
+        parts.append(_memory(result.facts.smoothing, result.facts.memory))
     return "".join(f"{part}\n\n" for part in parts)
+
+
+def _memory(smoothing: float, memory: Memory) -> str:
+    """What was done against memorising rows."""
+    return (
+        f"The table is small, so every component of the model keeps {_percent(smoothing)} of the columns' own "
+        f"distributions (smoothing) to keep it from memorising rows. In a trial with held-out rows, "
+        f"{_percent(memory.nearer)} of synthetic rows were closer to a fitted row than to an unseen one (50 % is "
+        f"ideal); {_percent(memory.copies)} copied a fitted row and {_percent(memory.unseen_copies)} an unseen one."
+    )
 
 
 def _of_commands(result: RunResult) -> list[str]:

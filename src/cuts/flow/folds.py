@@ -15,10 +15,11 @@ from cuts.config import Config
 from cuts.count.folds import Fold, count_folds
 from cuts.data.table import Table
 from cuts.effects.shaping import Learned
+from cuts.flow.inputs import IMITATE
 from cuts.flow.learn import OpenedRows, prepare
+from cuts.flow.memory import choose_smoothing
 from cuts.model.backbone import find_backbone
 from cuts.model.device import use_threads
-from cuts.model.memory import choose_smoothing
 from cuts.plan import Plan
 from cuts.progress import Observer, Say
 from cuts.text.diagnostic import CutsError, counted, usage_error
@@ -79,10 +80,10 @@ def split_into_folds(
     if counts.rows < folds:
         title = f"{counted(counts.rows, 'row')} cannot be split into {folds} folds"
         raise usage_error("bad-count", title, "ask for fewer: `--folds 2`")
-    observer.stage("choosing the smoothing")
+    learned = prepared.with_counts(counts)
     with use_threads(1):
-        smoothing = choose_smoothing(prepared.codes, prepared.codec, prepared.label, config, seed=seed)
-    return FoldedRows(replace(prepared.with_counts(counts), config=replace(config, smoothing=smoothing)), parts)
+        smoothing, _ = choose_smoothing(learned, IMITATE, observer)
+    return FoldedRows(replace(learned, config=replace(config, smoothing=smoothing)), parts)
 
 
 def on_every_fold(

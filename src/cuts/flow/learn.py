@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 
 from cuts.config import Config
 from cuts.count.kernel import count
@@ -16,7 +15,7 @@ from cuts.count.marginals import Clique, Marginals
 from cuts.count.rows import Rows, spread_sample, survey
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
-from cuts.data.codec import Codec, Codes, NumericBins, encode
+from cuts.data.codec import Codec, Codes, encode
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -25,26 +24,22 @@ from cuts.data.ties import Tie, coordinates, with_hidden
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
 from cuts.flow.checks import check, require
+from cuts.flow.free_model import fit_smoothed
 from cuts.flow.inputs import find_schema, find_source, table_name
+from cuts.flow.memory import choose_smoothing
 from cuts.flow.request import FitRequest, FittedModel
 from cuts.lang.printer import render
-from cuts.lang.spec import ModelAim, ModelGoal, Spec
+from cuts.lang.spec import Spec
 from cuts.lang.walks import columns_of
 from cuts.logic.core import find_cuts
 from cuts.logic.tie_choice import asked_columns, rule_ties, serves_features
 from cuts.logic.ties import substitute
 from cuts.model.backbone import find_backbone
-from cuts.model.box_trees import binned_rows
 from cuts.model.device import find_device
-from cuts.model.facts import Facts
-from cuts.model.fine import FineLevel, find_fine
-from cuts.model.fine_trees import FineRows
-from cuts.model.fit import fit
+from cuts.model.fine import find_fine
 from cuts.model.fit_quality import failed_fit, with_quality
-from cuts.model.memory import choose_smoothing
-from cuts.model.slice_groups import slice_groups
 from cuts.model.store import Model
-from cuts.plan import Plan, hides, plan, settle, with_bins
+from cuts.plan import Plan, plan, settle, with_bins
 from cuts.progress import Observer
 from cuts.text.diagnostic import CutsError, Diagnostic
 
@@ -160,34 +155,12 @@ def modelled_label(codec: Codec) -> str | None:
 
 
 def fit_free(learned: Learned, program: str, observer: Observer) -> tuple[Model, Learned]:
-    """The model of the rows before any command shapes it; and what is known of them, its smoothing and boxes too."""
-    counts, codec, config, seed = learned.counts, learned.codec, learned.config, learned.seed
-    observer.stage("choosing the smoothing")
-    smoothing = choose_smoothing(learned.codes, codec, learned.label, config, seed=seed)
+    """The model of the rows before any command shapes it, and what is known about them, with smoothing and boxes."""
+    smoothing, memory = choose_smoothing(learned, program, observer)
     observer.stage("fitting")
-    rows = binned_rows(learned.codes, codec) if config.boxes else None
-    groups = slice_groups(counts, codec)
-    fitted = fit(
-        counts, learned.label, config, seed=seed, smoothing=smoothing, groups=groups, rows=rows, seen=observer.fitted
-    )
-    facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
-    facts = with_quality(facts, fitted.mixture, counts, learned.label)
-    model = Model(fitted.mixture, codec, program, learned.plan.spec, config, facts, fine=_learn_fine(learned))
-    return model, replace(learned, smoothing=smoothing, boxes=fitted.boxes)
-
-
-def _learn_fine(learned: Learned) -> FineLevel | None:
-    """What draws the values inside bins."""
-    kind, codec = find_fine(learned.config), learned.codec
-    if kind is None:
-        return None
-    typed = conform(learned.sample, codec.schema)
-    typed = with_hidden(typed, typed, codec.ties)
-    values = {b.column.name: typed.numbers(b.column.name) for b in codec.columns if isinstance(b, NumericBins)}
-    hidden = frozenset(
-        c.measure.target for c in learned.plan.spec.commands if isinstance(c, ModelGoal | ModelAim) and hides(c)
-    )
-    return kind.learn(FineRows(learned.codes, values, learned.label, hidden), codec, learned.seed)
+    model, learned = fit_smoothed(learned, program, smoothing, observer)
+    facts = with_quality(replace(model.facts, memory=memory), model.mixture, learned.counts, learned.label)
+    return replace(model, facts=facts), learned
 
 
 def without_commands(spec: Spec) -> Spec:

@@ -75,6 +75,15 @@ class TradeOff:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """How much rows of a model resemble the rows it was fitted to, compared with as many rows it has not seen."""
+
+    nearer: float  # share of drawn rows closer to a fitted row than to an unseen one; 0.5 is ideal
+    copies: float  # share of drawn rows that copy a fitted row
+    unseen_copies: float  # the same for unseen rows
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """How a model was made."""
 
@@ -93,6 +102,7 @@ class Facts:
     trade_offs: tuple[TradeOff, ...] = ()
     group_shares: tuple[GroupShare, ...] = ()
     ways: tuple[CommandWay, ...] = ()
+    memory: Memory | None = None  # of a trial model of a part of the rows; None if none was made
     error_floor: float | None = None  # the error that sampling noise alone gives; None for a private model
     failed: bool = False  # whether the fit, before any command, is far above that
     furthest: tuple[str, ...] = ()  # columns furthest from their counts, if it failed
