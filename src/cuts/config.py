@@ -32,8 +32,8 @@ class Config:
     smoothing: float | None = None  # share of every component that is the columns' own distributions
     steps: int = 1000  # at most; fewer when the error no longer falls
     learning_rate: float | None = None  # the backbone's own
-    boxes: bool = True  # fit what trees find in the rows beyond three columns at a time
-    fine: str = "trees"  # what draws values inside bins: `trees`, or `none` for each bin by itself
+    boxes: bool = True  # also fit combinations of more than three columns, which trees find in the rows
+    fine: str = "trees"  # what chooses values inside bins: `trees`, or `none` for each column by itself
     slices: int = 1  # random conditional tables compared per step, beside those of the label
     bins: int | None = None  # of numeric columns, instead of the schema's
     binning: Literal["quantile", "uniform"] | None = None  # instead of the schema's

@@ -133,7 +133,7 @@ def test_the_line_names_learner_rows_yardstick_and_which_rows_are_real() -> None
     found = Discriminator(5_000, 0.5349, 0.004)
     assert against_fitted(found, commands=False) == (
         "A discriminator (XGBoost, 5 folds, 5,000 rows of each table) separates synthetic from real rows with an AUC "
-        "of 0.53 (0.50 or less is indistinguishable, 1.00 is trivial). "
+        "of 0.53 (0.50 or less is indistinguishable, 1.00 means that every row is detected). "
         "The real rows are those that the model was fitted to."
     )
     assert against_fitted(found, commands=True).endswith(

@@ -28,7 +28,7 @@ def test_an_inferred_schema_keeps_relations_when_asked(visits: Path) -> None:
     plain = CliRunner().invoke(app, ["schema", "infer", str(visits)])
     assert plain.exit_code == 0
     assert "formula" not in plain.stdout
-    assert 'give it `formula = "hour * 100 + minute"`' in plain.stderr
+    assert '`formula = "hour * 100 + minute"` in the schema keeps this' in plain.stderr
     target = visits.with_suffix(".toml")
     kept = CliRunner().invoke(app, ["schema", "infer", str(visits), "--keep-derived", "-o", str(target)])
     assert kept.exit_code == 0

@@ -96,7 +96,7 @@ def test_a_schema_with_formulas_survives_a_file(tmp_path_factory: pytest.TempPat
         ("hhmm", "hour * 100 + minutes", "`minutes` is not a column"),
         ("hhmm", "hour * 100 +", "cannot be read"),
         ("hhmm", 5, "must be a string"),
-        ("hhmm", "bmi + hour", "`bmi` is not a number that is learned"),
+        ("hhmm", "bmi + hour", "`bmi` cannot be part of a formula"),
     ],
 )
 def test_a_wrong_formula_is_a_problem_of_the_schema(column: str, formula: object, what: str) -> None:

@@ -1,7 +1,7 @@
 """Whether a classifier can distinguish synthetic rows from real ones: an AUC of 0.5 is chance, 1 is perfect.
 
-The AUC is cross-validated, so it is not larger because the classifier memorises rows. The settings are fixed. Trees of
-depth 4 detect more than deeper ones on a few thousand rows, and take half the time.
+The AUC is cross-validated, so memorising rows does not raise it. The settings are fixed. Trees of depth 4 detect more
+than deeper ones on a few thousand rows, and take half the time.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One feature per column, for trees that know categories: codes, or scaled numbers with NaN for missing ones."""
+    """One feature per column, for trees that support categories: codes, or scaled numbers with NaN for missing ones."""
 
     matrix: Matrix
     is_category: list[bool]
@@ -46,7 +46,7 @@ class Coded:
 def build_codes(first: Sample, second: Sample) -> Coded:
     """All columns of two samples, the rows of the first before those of the second.
 
-    Both determine which categories are rare: if one did alone, categories would be rare in the other more often.
+    Both determine which categories are rare: if one did so alone, more categories would be rare in the other.
     """
     parts: list[Matrix] = []
     for column in first.columns:

@@ -183,7 +183,7 @@ def against_fitted(discriminator: Discriminator | None, *, commands: bool) -> st
     return (
         f"A discriminator ({discriminator.learner}, {discriminator.folds} folds, "
         f"{discriminator.rows:,} rows of each table) separates synthetic from real rows with an AUC of "
-        f"{discriminator.auc:.2f} (0.50 or less is indistinguishable, 1.00 is trivial). "
+        f"{discriminator.auc:.2f} (0.50 or less is indistinguishable, 1.00 means that every row is detected). "
         f"The real rows are those that the model was fitted to{moved}."
     )
 

@@ -111,7 +111,7 @@ def schema_infer(
         schema = replace(schema, derived=find_derived(rows, schema))
     else:
         for column, formula in relations:
-            say(f'`{column}` equals {formula.text} in every row; to keep that, give it `formula = "{formula.text}"`')
+            say(f'`{column}` equals {formula.text} in every row; `formula = "{formula.text}"` in the schema keeps this')
     as_json = format == "json" or (output is not None and output.suffix.lower() == ".json")
     text = json.dumps(as_data(schema), indent=2, ensure_ascii=False) + "\n" if as_json else render_toml(schema)
     if output is None:

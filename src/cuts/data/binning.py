@@ -2,7 +2,8 @@
 
 Numbers: a frequent value has a bin of its own, the others go to quantile bins; constants of the program are edges;
 within a bin values are distributed as in the rows. With a fine level below (`model/fine.py`) bins are coarse: as many
-as the counts of pairs allow, and in the whole table no more than one step of a fit compares, the heaviest values first.
+as the counts of pairs allow, and in the whole table no more than one step of a fit compares; the most frequent values
+of the table come first.
 Categories: above a limit the rarer ones share bins with their neighbours in the alphabet and are sampled by frequency;
 the rarest are never sampled unless the schema is declared.
 Nothing here may see private rows.
@@ -133,7 +134,7 @@ def _fine_quantiles(values: Floats, column: Numeric) -> Quantiles:
 
 
 def _coarse_quantiles(typed: Table, schema: Schema, limits: Limits) -> dict[str, Quantiles]:
-    """Bins with a fine level below: few quantile bins, and the heaviest values of the table as far as there is room.
+    """Bins with a fine level below: few quantile bins, and the most frequent values of the table while there is room.
 
     A number of `bins` that the schema states for a column is kept.
     """
@@ -149,8 +150,8 @@ def _coarse_quantiles(typed: Table, schema: Schema, limits: Limits) -> dict[str,
     for name, column in columns.items():
         values = _values(typed, column)
         distinct, counts = np.unique(values, return_counts=True)
-        least = 0 if len(distinct) <= 2 * bins[name] else max(COARSE_SPIKE_SHARE * len(values), SPIKE_ROWS)
-        heavy = counts > least
+        min_rows = 0 if len(distinct) <= 2 * bins[name] else max(COARSE_SPIKE_SHARE * len(values), SPIKE_ROWS)
+        heavy = counts > min_rows
         candidates += list(
             zip(counts[heavy].tolist(), distinct[heavy].tolist(), [name] * int(heavy.sum()), strict=True)
         )

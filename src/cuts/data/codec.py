@@ -85,7 +85,7 @@ class Codec:
         return coordinates(self.schema, self.ties)
 
     def modelled(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The columns with hidden ones in the place of tied ones: what a model has bins of."""
+        """The columns with hidden ones in the place of tied ones: those that a model has bins for."""
         hidden = {tie.column: tie.hidden.name for tie in self.ties}
         return tuple(hidden.get(name, name) for name in names)
 
@@ -114,7 +114,7 @@ def build_codec(schema: Schema, cuts: Mapping[str, Iterable[float]], *, coarse: 
 
 
 def encode(table: Table, codec: Codec) -> Codes:
-    """The bin of every value; raises `CutsError` when a value lies outside the schema or breaks a formula of it."""
+    """The bin of every value; raises `CutsError` when a value lies outside the schema or breaks one of its formulas."""
     tied = {tie.hidden.name: tie.column for tie in codec.ties}
     modelled = [tied.get(bins.column.name, bins.column.name) for bins in codec.columns]
     formulas = [(codec.schema.number(name), formula) for name, formula in codec.schema.formulas if name in table.names]

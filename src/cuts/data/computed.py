@@ -43,7 +43,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """Two parts and what is computed of them; the right part of `^` is a whole number."""
+    """An operator and its two operands; the right operand of `^` is a whole number."""
 
     operator: Operator
     left: Node

@@ -95,7 +95,7 @@ def column_problems(typed: Table, column: Modelled) -> list[Diagnostic]:
 
 
 def formula_problems(typed: Table, column: Numeric, formula: Formula) -> list[Diagnostic]:
-    """The diagnostics of a conformed table about a computed column: rows whose value is not what its formula says."""
+    """The diagnostics of a conformed table about a computed column: rows whose value differs from its formula."""
     broken = breaks(formula, column, {name: typed.numbers(name) for name in (column.name, *formula.columns)})
     return [broken_formula(column, formula, int(broken.sum()), int(broken.argmax()))] if broken.any() else []
 
@@ -169,11 +169,11 @@ def unexpected_missing(column: Column, count: int, row: int) -> Diagnostic:
 
 
 def broken_formula(column: Numeric, formula: Formula, count: int, row: int) -> Diagnostic:
-    """Rows in which a computed column is not what its formula says."""
-    rows = f"{counted(count, 'row')}, the first of them row {row + 1}"
+    """Rows in which the value of a computed column differs from its formula."""
+    rows = f"{counted(count, 'row')}, first in row {row + 1}"
     return Diagnostic(
         "broken-formula",
-        f"the column `{column.name}` is not `{formula.text}` in {rows}",
+        f"the column `{column.name}` does not equal `{formula.text}` in {rows}",
         help=f"correct the table, or remove the `formula` line of `{column.name}` from the schema",
     )
 

@@ -210,7 +210,9 @@ def computed_column(name: str, codec: Codec) -> Diagnostic:
     formula = dict(codec.schema.formulas).get(name)
     if formula is not None:
         help = f"give {listed(formula.columns)}"
-        return Diagnostic("not-modelled", f"the column `{name}` is `{formula.text}` and cannot be given", help=help)
+        return Diagnostic(
+            "not-modelled", f"the column `{name}` is computed as `{formula.text}` and cannot be given", help=help
+        )
     if source is None:
         return Diagnostic(
             "not-modelled", f"the column `{name}` is always empty and cannot be given", help="leave it out"
@@ -224,6 +226,6 @@ def _tied_alone(tie: Tie) -> Diagnostic:
     """Given cells of a tied column without the column that it is computed from."""
     return Diagnostic(
         "not-supported",
-        f"cells of `{tie.column}` can only be given beside `{tie.anchor}`: the model learned `{tie.hidden.name}`",
+        f"cells of `{tie.column}` can only be given together with `{tie.anchor}`: the model has `{tie.hidden.name}`",
         help=f"give `{tie.anchor}` in these rows too, or fit the model with `ties = false` in the configuration",
     )

@@ -1,8 +1,8 @@
 """Exact relations of numeric columns: `total == a + b`, `hhmm == hour * 100 + minute`, `bmi == weight / height ^ 2`.
 
-A relation must hold in every row of a sample, up to the decimals of the column, and be missing where one of its parts
-is. Few rows rule out nearly all formulas: sums by comparing random weighted sums of rows, products and quotients one by
-one. Relations are reported; a schema that states one has the column computed.
+A relation must hold in every row of a sample, up to the decimals of the column; where a part is missing, so is the
+column. A few rows rule out nearly all formulas: sums by comparing random weighted sums of rows, products and quotients
+one by one. Relations are reported; a schema that states one has the column computed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def find_relations(typed: Table, schema: Schema) -> tuple[tuple[str, Formula], .
 
 
 def _apart(relations: list[Relation]) -> tuple[tuple[str, Formula], ...]:
-    """The relations, the simplest first, without those of columns that another one computes or is computed of."""
+    """The relations, the simplest first, without those whose columns another one computes or is computed from."""
     chosen: list[tuple[str, Formula]] = []
     computed: set[str] = set()
     used: set[str] = set()

@@ -49,7 +49,7 @@ class Schema:
         MAX_CATEGORIES  # bins per category column; if there are more categories, rarer ones share bins
     )
     min_count: int = MIN_COUNT  # rows a category needs to be sampled, unless the schema is declared
-    formulas: tuple[tuple[str, Formula], ...] = ()  # computed columns, and what they are computed of
+    formulas: tuple[tuple[str, Formula], ...] = ()  # computed columns, and what they are computed from
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Schema:
         )
 
     def sum_of(self, name: str) -> LinearSum | None:
-        """The sum that a column with a formula is, if it is one whose values need no rounding; None for others."""
+        """The formula of a column as a sum, if it is one whose values need no rounding; otherwise None."""
         formula = dict(self.formulas).get(name)
         linear = None if formula is None else formula.linear()
         if linear is None:

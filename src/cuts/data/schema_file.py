@@ -34,7 +34,7 @@ _TOP_KEYS = ("name", "label", "protected", "drop", "max_categories", "min_count"
 _MOMENT_KINDS = ("date", "time", "timestamp", "duration")
 _KINDS = ("category", "integer", "real", *_MOMENT_KINDS, "id", "empty")
 _NUMERIC_KEYS = ("kind", "range", "bins", "binning", "missing", "derived_from", "formula")
-_FORMULA_HELP = "a formula is about numbers, dates and times that are neither derived nor computed themselves"
+_FORMULA_HELP = "a formula can use numbers, dates and times that are neither derived nor computed themselves"
 _KEYS = {
     "category": ("kind", "categories", "ordered", "missing", "derived_from"),
     "integer": _NUMERIC_KEYS,
@@ -145,12 +145,12 @@ def _formulas(
             problems.append(bad_schema(where, str(error)[:200]))
             continue
         if name in derived or name in sources:
-            problems.append(bad_schema(where, "a computed column is not derived, and no column is derived from it"))
+            problems.append(bad_schema(where, "a column with a `formula` can be neither derived nor derived from"))
         for used in formula.columns:
             if used not in map(str, tables):
                 problems.append(bad_schema(where, f"`{used}` is not a column", did_you_mean(used, [*map(str, tables)])))
             elif used in texts or used in derived or used not in numeric:
-                problems.append(bad_schema(where, f"`{used}` is not a number that is learned", _FORMULA_HELP))
+                problems.append(bad_schema(where, f"`{used}` cannot be part of a formula", _FORMULA_HELP))
         formulas.append((name, formula))
     return tuple(formulas)
 

@@ -1,7 +1,7 @@
-"""Ties that rows show: two columns whose difference or sum varies far less than bins can tell.
+"""Ties found in rows: two columns whose difference or sum varies far less than bins can resolve.
 
 A model knows the bins of both columns, but not where in them a row lies. Shuffling the values of one column among the
-rows with the same bins shows what such a model makes of their difference: where that is far from the real differences,
+rows with the same bins shows what such a model knows of their difference. Where that is far from the real differences,
 the difference is learned instead. Nothing here may see private rows.
 """
 

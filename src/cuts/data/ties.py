@@ -2,7 +2,7 @@
 
 The tied column is computed from the other one, its anchor, and a hidden column that is modelled: `b = a + (b - a)`. So
 a small difference between two large numbers is learned as itself, and a rule on the difference is a rule on one column.
-Sums of numbers on a lattice are exact; of other numbers the sign of the difference is.
+For numbers on a lattice the sum is exact, for other numbers at least the sign of the difference is.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def tied_numbers(hidden: Floats, anchor: Floats, tie: Tie) -> Floats:
     total = _on_lattice(hidden + tie.sign * anchor, tie.hidden.per_unit)
     if tie.hidden.per_unit is not None or tie.sign == -1:
         return total
-    # A difference too small for float64 to add still tells which of both columns is larger.
+    # A difference too small for float64 to add still decides which of the two columns is larger.
     lost = (total == anchor) & (hidden != 0)
     return np.where(lost, np.nextafter(anchor, np.copysign(np.inf, hidden)), total)
 

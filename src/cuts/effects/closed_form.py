@@ -69,7 +69,7 @@ class ClosedForm:
 def find_closed_form(
     commands: Mapping[int, Targets], mix: Mixture, stats: Statistics, label: str | None, schema: Schema
 ) -> ClosedForm:
-    """What of the commands, in this order, is met in closed form: with exact classes first, then with coarse ones."""
+    """Which of the commands, in this order, are met in closed form: with exact classes first, then with coarse ones."""
     targets = {
         number: list(nearest_targets(each, lambda target: violation(target, stats.known(target.value, mix))))
         for number, each in commands.items()
@@ -110,7 +110,7 @@ def _held(
 
 
 def _is_relation(stat: Statistic) -> bool:
-    """Whether a statistic is about how two numbers move together."""
+    """Whether a statistic is about how two numbers vary together."""
     return statistics()[stat.name].argument == "number" and len(stat.args) == 2
 
 

@@ -152,7 +152,7 @@ def pursue(
             curves.append(curve)
             mix, ways = _meet(ground, pursuits)
             if abs(ground.stats.known(command.value, mix) - curve.chosen) > abs(curve.chosen - curve.start.value) / 20:
-                mix = tried  # the trials went step by step and got there; all at once did not
+                mix = tried  # the trials got there step by step; moving there at once did not
     return Moved(mix, ways, tuple(curves), process_time() - began)
 
 

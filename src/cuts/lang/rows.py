@@ -310,7 +310,7 @@ def _is_null(item: syntax.Expr, negated: bool, scope: Scope) -> Pred | None:
         return None
     formula = scope.linear_formula(item)
     column = None if formula is not None else scope.column(item)
-    if formula is not None:  # computed of these columns, so missing where one of them is
+    if formula is not None:  # computed from these columns, so missing where one of them is
         missing: Pred = Or(tuple(map(Missing, formula[0])))
     elif column is not None:
         missing = Missing(column.name)

@@ -59,7 +59,7 @@ class Scope:
         return column
 
     def linear_formula(self, name: syntax.Name) -> LinearSum | None:
-        """The sum that a computed column is; None for any other column and any other formula."""
+        """The formula of a computed column as a sum; None for other columns and other formulas."""
         candidates = self.columns(name)
         return self.schema.sum_of(candidates[0]) if len(candidates) == 1 else None
 
@@ -180,7 +180,7 @@ def not_modelled(column: Column, source: str | None, span: Span) -> Diagnostic:
 
 
 def computed(column: Column, formula: Formula, span: Span) -> Diagnostic:
-    """A computed column where only learned ones can stand."""
+    """A computed column where only learned ones are allowed."""
     others = f"write the command about {listed(formula.columns)}"
     help = f"{others}, or remove the `formula` line of `{column.name}` from the schema"
     label = f"computed as `{formula.text}`"

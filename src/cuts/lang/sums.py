@@ -103,7 +103,7 @@ def sum_lattice(form: Linear, schema: Schema) -> int | None:
 def on_lattice(compared: LinearCompare, per_unit: int) -> Pred:
     """The same comparison of a sum whose exact values are `k / per_unit`, decided between two of them.
 
-    In float64 such a sum may miss its value by a little; half a step away from every value that does not matter.
+    In float64 such a sum may be off by a little; half a step away from every exact value this does not matter.
     """
     form, half = compared.form, 0.5 / per_unit
     at, beyond = at_least(compared.bound, per_unit) - half, after(compared.bound, per_unit) - half

@@ -34,7 +34,7 @@ MAX_CHAIN = 2  # ties that a column is computed through
 def rule_ties(specs: Iterable[Spec], schema: Schema) -> tuple[Tie, ...]:
     """The ties that the row rules of some programs ask for: each compares two columns with each other.
 
-    A column that a statistic needs as it is is not tied, so that its own bins decide that command.
+    A column that a statistic is about by itself is not tied, so that its own bins decide that command.
     """
     commands = [command for spec in specs for command in spec.commands]
     if any(isinstance(command, Privacy) for command in commands):
@@ -67,7 +67,7 @@ def asked_columns(commands: Iterable[Bound]) -> frozenset[str]:
 
 
 def serves_features(tie: Tie, commands: Iterable[Bound]) -> bool:
-    """Whether classifiers that see the tied column also see its anchor: then the difference tells them as much."""
+    """Whether classifiers that see the tied column also see its anchor: then they learn as much from the difference."""
     features = [command.measure.features for command in commands if isinstance(command, ModelGoal | ModelAim)]
     return all(tie.column not in names or tie.anchor in names for names in features)
 
@@ -106,7 +106,7 @@ def _stays_exact(leaf: LinearCompare, tie: Tie, schema: Schema) -> bool:
 
 
 def _tie_for(leaf: LinearCompare, commands: Sequence[Bound], ties: Sequence[Tie], schema: Schema) -> Tie | None:
-    """The tie of a comparison of two columns: the one compared alone least often is computed, of equals the later."""
+    """The tie of a comparison of two columns: the one compared alone less often is computed; if equal, the later."""
     sign = _sign(leaf.form)
     if sign is None:
         return None

@@ -24,7 +24,7 @@ from cuts.model.draw import Drawn, Supply
 from cuts.model.fine_trees import FineRows
 from cuts.text.diagnostic import CutsError
 
-MAX_DRAWS = 4  # of the values of a row, until they satisfy what its bins were drawn for
+MAX_DRAWS = 4  # of the values of a row, until they satisfy the conditions that its bins were drawn for
 NONE = "none"
 
 
@@ -61,9 +61,9 @@ def find_fine(config: Config) -> FineKind | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FineDraw:
-    """What values inside bins are drawn with: the fine level over the model's own bins, and the bins rows are drawn in.
+    """Draws the values inside bins: the fine level over the model's own bins, and the bins that rows are drawn in.
 
-    Those may be finer, because a condition splits them; `splits` says how.
+    The latter may be finer, because a condition splits them; `splits` says how.
     """
 
     level: FineLevel
@@ -74,8 +74,8 @@ class FineDraw:
     def values(self, drawn: Drawn, source: Supply, rng: np.random.Generator) -> dict[str, Floats]:
         """The values of the rows' numbers.
 
-        A row whose values leave its bins, or decide a comparison between columns differently than its bins were drawn
-        for, is drawn again; after `MAX_DRAWS` times the values that break something are left to the codec.
+        The values of a row are drawn again if they leave its bins, or decide a comparison between columns differently
+        than its bins were drawn for; after `MAX_DRAWS` draws, those that still do are replaced by independent ones.
         """
         codes = {name: self.splits[name].owner[c] if name in self.splits else c for name, c in drawn.codes.items()}
         values = self.level.draw(codes, self.own, rng)
@@ -94,7 +94,7 @@ class FineDraw:
         return {**drawn.values, **values}
 
     def _fits(self, values: Mapping[str, Floats], drawn: Drawn, source: Supply) -> dict[tuple[str, ...], Bools]:
-        """By columns, the rows whose values lie in their bins and decide comparisons as these were drawn for."""
+        """By columns, the rows whose values lie in their bins and decide comparisons as they were drawn for."""
         fits: dict[tuple[str, ...], Bools] = {}
         for atoms, _ in source.groups.values():
             names = atoms.group.columns

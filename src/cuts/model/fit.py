@@ -2,7 +2,7 @@
 
 The optimiser is Adam (Kingma & Ba, ICLR 2015). Its learning rate rises linearly during a warm-up, stays constant until
 the error no longer falls, and then decays to zero along half a cosine (the annealing of Loshchilov & Hutter, ICLR 2017,
-without restarts). A first part of the steps looks at tables of counts only. If there are rows to find boxes in
+without restarts). The first part of the steps compares tables of counts only. If there are rows to find boxes in
 (`model/box_trees.py`), a second part adds these, with a rate that decays again; without rows all steps are of the first
 kind, and nothing but counts is read.
 """
@@ -35,8 +35,8 @@ class FitSettings:
     report_every_steps: int = 25  # how often the error is recorded and reported
     patience_steps: int = 300  # without a new lowest error, after which the rate decays
     decay_share: float = 0.5  # of all steps, the last ones, in which the rate decays
-    box_step_share: float = 0.6  # of all steps, the last ones, in which boxes are fitted too
-    box_rate_share: float = 0.5  # of the learning rate, with which these steps begin
+    box_step_share: float = 0.6  # of all steps, the last ones, that fit boxes too
+    box_rate_share: float = 0.5  # of the learning rate, at which these steps begin
 
 
 FIT_SETTINGS = FitSettings()
@@ -92,7 +92,7 @@ def fit(
 
 
 def _shifted(seen: Callable[[FitStep], None] | None, before: int, after: int) -> Callable[[FitStep], None] | None:
-    """`seen`, told of steps that come before and after the reported ones."""
+    """`seen`, called with the steps before and after the reported ones included."""
     if seen is None:
         return None
     return lambda at: seen(FitStep(before + at.step, before + at.steps + after, at.error))

@@ -265,8 +265,8 @@ def inexact_where(ties: Sequence[Tie]) -> Diagnostic:
     """A condition on a tied column that cannot be decided exactly on what was modelled in its place."""
     return Diagnostic(
         "not-supported",
-        f"`where` adds numbers with decimals to {listed([tie.column for tie in ties])}, which the model computes",
-        help="compare the column alone, or fit the model with `ties = false` in the configuration",
+        f"`where` cannot be decided exactly, because the model computes {listed([tie.column for tie in ties])}",
+        help="compare the column with a number, or fit the model with `ties = false` in the configuration",
     )
 
 

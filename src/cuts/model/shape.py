@@ -59,8 +59,8 @@ class Refit:
     seed: int
     seen: Callable[[FitStep], None] | None = None  # called with the progress every few steps
     groups: Groups | None = None  # the slices of numeric columns
-    boxes: BoxCounts | None = None  # to stay near to as well
-    smoothing: float = 0.0  # kept, so that rows are not memorised by training on
+    boxes: BoxCounts | None = None  # that a refit stays close to as well
+    smoothing: float = 0.0  # kept, so that further training does not memorise rows
 
     def loss(self, device: str) -> Loss:
         """The distance from the counts, and from the boxes if there are any."""

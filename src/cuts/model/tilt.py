@@ -40,13 +40,13 @@ class TiltSettings:
     accuracy: float = 0.02  # tolerances from the aim at which the search ends
     max_step_nats: float = 0.5  # relative entropy of one step
     halvings: int = 0  # of a step that does not bring the numbers nearer to their aims
-    damped_progress: float = 0.99  # factor by which a step must do so if it may be halved, or the search ends
+    damped_progress: float = 0.99  # if steps are halved: factor by which each must do so, or the search ends
     progress: float = 0.9  # factor by which a step with the label fixed must lower the distance, or the search ends
     min_component_share: float = 1e-12  # of the rows; smaller parts of a split component are dropped
 
 
 TILT_SETTINGS = TiltSettings()
-# Along approximate directions full steps may lead away, and solving the way again brings little.
+# Along approximate directions a full step may lead away from the aims, and solving again from the start gains little.
 COARSE_SETTINGS = TiltSettings(straightening_rounds=1, halvings=10)
 
 _Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
