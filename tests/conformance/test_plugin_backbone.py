@@ -58,7 +58,7 @@ class Mine:
 
 SETTINGS = """
 backbone = "mine"
-steps = 20
+steps = 80
 smoothing = 0.0
 
 [backbone_options]
