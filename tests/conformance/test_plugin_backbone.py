@@ -58,7 +58,7 @@ class Mine:
 
 SETTINGS = """
 backbone = "mine"
-steps = 80
+steps = 300
 smoothing = 0.0
 
 [backbone_options]

@@ -36,7 +36,9 @@ def boxed_mixtures(draw: st.DrawFn) -> tuple[Mixture, BoxCounts]:
         p[rng.random(p.shape) < 0.2] = 0.0
         p[:, 0] += 1e-3
         P.append(torch.as_tensor(p / p.sum(1, keepdims=True)))
-    mix = Mixture(tuple(f"c{i}" for i in range(len(sizes))), torch.as_tensor(rng.dirichlet(np.ones(components))), tuple(P))
+    mix = Mixture(
+        tuple(f"c{i}" for i in range(len(sizes))), torch.as_tensor(rng.dirichlet(np.ones(components))), tuple(P)
+    )
     bounded = rng.random((count, len(sizes))) < 0.6
     inside = rng.random((count, sum(sizes))) < 0.6
     return mix, BoxCounts(inside | ~np.repeat(bounded, sizes, axis=1), bounded, rng.random(count))

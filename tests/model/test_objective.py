@@ -74,7 +74,8 @@ def test_slices_of_all_groups_add_up_to_the_pairs(case: Case, seed: int) -> None
         whole = gram(X, mix.w)
         for name, group in groups.items():
             parts = [
-                gram(X, mix.w * mix[name][:, torch.as_tensor(group == number)].sum(1)) for number in range(group.max() + 1)
+                gram(X, mix.w * mix[name][:, torch.as_tensor(group == number)].sum(1))
+                for number in range(group.max() + 1)
             ]
             torch.testing.assert_close(sum(parts), whole, atol=1e-10, rtol=0)
 

@@ -194,7 +194,7 @@ def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[F
         return starts, ends, np.ones(len(starts))
     step = float(np.gcd.reduce(np.diff(distinct).astype(np.int64)))
     ends[:-1] = np.maximum(ends[:-1] - step, starts[:-1])  # an interval ends before the next begins
-    if 1 < step and (ends[-1] - starts[0]) / step < MAX_REPEATED_POINTS:
+    if step > 1 and (ends[-1] - starts[0]) / step < MAX_REPEATED_POINTS:
         return _stepped(starts, ends, step)
     return starts, ends, np.ones(len(starts))
 
@@ -203,7 +203,8 @@ def _stepped(starts: Floats, ends: Floats, step: float) -> tuple[Floats, Floats,
     """Intervals of equal weight as their points at multiples of a step: full hours stay full hours."""
     parts = [np.arange(start, end + step / 2, step) for start, end in zip(starts, ends, strict=True)]
     points, which = np.unique(np.concatenate(parts), return_inverse=True)
-    weights = np.bincount(which, np.concatenate([np.full(len(part), 1.0 / len(part)) for part in parts]))
+    shares = np.concatenate([np.full(len(part), 1.0 / len(part)) for part in parts])
+    weights: Floats = np.bincount(which, shares).astype(np.float64)
     return points, points, weights
 
 
