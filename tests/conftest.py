@@ -6,6 +6,7 @@ Private releases of tests are written down in a temporary ledger, never in the o
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import settings
 from cuts.model.openmp import wait_passively
 
 wait_passively()  # before torch is imported: tests share the cores
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell started in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
 settings.load_profile("explore" if os.environ.get("CUTS_EXPLORE") == "1" else "fixed")

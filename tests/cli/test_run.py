@@ -425,7 +425,10 @@ def test_ctrl_c_stops_a_fit_with_a_message_and_leaves_no_file(folder: Path, comm
         if line == "fitting\n":
             break
     started.send_signal(signal.SIGINT)
-    out, err = started.communicate(timeout=60)
+    try:
+        out, err = started.communicate(timeout=60)
+    finally:
+        started.kill()  # if it did not stop by itself
     assert started.returncode == 130
     assert "error[interrupted]: stopped while fitting" in err
     assert "Traceback" not in "".join(said) + err

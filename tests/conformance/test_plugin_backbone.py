@@ -38,27 +38,28 @@ class Mine:
         count = options.per_value * len(first)
         random = torch.Generator().manual_seed(start.seed)
         self.logits = [torch.randn(count, len(p), generator=random).requires_grad_() for p in (first, *others)]
+        self.weights = torch.zeros(count).requires_grad_()
         self.hint = 3.0 * torch.eye(len(first)).repeat(options.per_value, 1)
 
     def parameters(self):
-        return self.logits
+        return [self.weights, *self.logits]
 
     def mixture(self):
         first, *others = self.logits
         P = tuple(torch.softmax(logits, 1) for logits in (first + self.hint, *others))
-        return Mixture(self.columns, torch.full((len(first),), 1.0 / len(first)), P)
+        return Mixture(self.columns, torch.softmax(self.weights, 0), P)
 
     def settle(self):
         with torch.no_grad():
             mix = self.mixture()
         P = tuple(p.double() / p.double().sum(1, keepdim=True) for p in mix.P)
-        return Mixture(mix.columns, torch.full((len(mix.w),), 1.0 / len(mix.w), dtype=torch.float64), P)
+        return Mixture(mix.columns, mix.w.double() / mix.w.double().sum(), P)
 '''
 
 
 SETTINGS = """
 backbone = "mine"
-steps = 20
+steps = 150
 smoothing = 0.0
 
 [backbone_options]

@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "p.cuts").write_text("SYNTHESIZE: dice; ENFORCE: first <= 5; END;")
     (folder / "private.cuts").write_text(f"SYNTHESIZE: dice; {terms} ENFORCE: first <= 5; END;")
     (folder / "dice.toml").write_text(SCHEMA)
-    (folder / "fast.toml").write_text("components = 20\nsteps = 50\n")
+    (folder / "fast.toml").write_text("components = 20\nsteps = 150\n")
     return folder
 
 

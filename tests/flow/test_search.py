@@ -6,8 +6,13 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from time import sleep
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +33,7 @@ from cuts.data.codec import build_codec, encode
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Integer, Schema
 from cuts.data.table import Table
+from cuts.flow import folds
 from cuts.flow.learn import OpenedRows
 from cuts.flow.search import expand_grid, tune
 from cuts.lang.parser import parse
@@ -294,8 +300,36 @@ def test_ctrl_c_stops_all_folds_with_a_message(folder: Path) -> None:
         if line == "fold 1 of 4: fitting\n":
             break
     started.send_signal(signal.SIGINT)
-    out, err = started.communicate(timeout=60)
+    try:
+        out, err = started.communicate(timeout=60)
+    finally:
+        started.kill()  # if it did not stop by itself
     assert started.returncode == 130
     assert "error[interrupted]: stopped before all values were tried" in err
     assert "Traceback" not in "".join(said) + err
     assert out == ""
+
+
+def test_ctrl_c_before_all_folds_are_submitted_stops_those_that_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    submitted: list[object] = []
+    finished: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def submit(self, *given: Any) -> Any:
+            if submitted:
+                raise KeyboardInterrupt
+            submitted.append(given)
+            return super().submit(*given)
+
+    def work(index: int, say: Callable[[str], None], _: object) -> None:
+        for _ in range(5_000):
+            say("working")
+            sleep(0.001)
+        finished.append(index)
+
+    monkeypatch.setattr(folds, "ThreadPoolExecutor", Pool)
+    rows: Any = SimpleNamespace(folds=(1, 2, 3), learned=SimpleNamespace(config=Config()))
+    with pytest.raises(KeyboardInterrupt):
+        folds.on_every_fold(work, rows, workers=2, observer=Observer())
+    assert submitted
+    assert not finished

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cuts.config import Config
-from cuts.count.marginals import Clique, Marginals
+from cuts.count.marginals import Clique
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.model.fit import FitSettings, Fitted, Schedule, fit
 from cuts.model.mixture import marginal
 from cuts.progress import FitStep
+from mixtures import counted
 
 Codes = dict[str, NDArray[np.int64]]
 
@@ -30,16 +31,6 @@ def rows_of_a_mixture(sizes: Mapping[str, int], rows: int, seed: int, components
         p = rng.dirichlet(np.full(size, 0.5), components)
         codes[name] = (rng.random(rows)[:, None] > np.cumsum(p, 1)[which][:, :-1]).sum(1)
     return codes
-
-
-def counted(codes: Codes, sizes: Mapping[str, int], cliques: tuple[Clique, ...] | None = None) -> Marginals:
-    """The tables of some rows, counted in plain numpy."""
-    tables = {}
-    for clique in cliques or choose_workload(sizes, None):
-        table = np.zeros([sizes[name] for name in clique], dtype=np.int64)
-        np.add.at(table, tuple(codes[name] for name in clique), 1)
-        tables[clique] = table
-    return Marginals(sizes, tables, len(next(iter(codes.values()))), "")
 
 
 def distance(fitted: Fitted, codes: Codes, sizes: Mapping[str, int], clique: Clique) -> float:

@@ -191,9 +191,22 @@ def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[F
         return distinct, distinct, counts.astype(np.float64)
     knots = np.quantile(lattice, np.linspace(0, 1, min(MAX_KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()
-    if column.per_unit is not None:  # an interval ends before the next begins
-        ends[:-1] = np.maximum(ends[:-1] - 1.0, starts[:-1])
+    if column.per_unit is None:
+        return starts, ends, np.ones(len(starts))
+    step = float(np.gcd.reduce(np.diff(distinct).astype(np.int64)))
+    ends[:-1] = np.maximum(ends[:-1] - step, starts[:-1])  # an interval ends before the next begins
+    if step > 1 and (ends[-1] - starts[0]) / step < MAX_REPEATED_POINTS:
+        return _stepped(starts, ends, step)
     return starts, ends, np.ones(len(starts))
+
+
+def _stepped(starts: Floats, ends: Floats, step: float) -> tuple[Floats, Floats, Floats]:
+    """Intervals of equal weight as their points at multiples of a step: full hours stay full hours."""
+    parts = [np.arange(start, end + step / 2, step) for start, end in zip(starts, ends, strict=True)]
+    points, which = np.unique(np.concatenate(parts), return_inverse=True)
+    shares = np.concatenate([np.full(len(part), 1.0 / len(part)) for part in parts])
+    weights: Floats = np.bincount(which, shares).astype(np.float64)
+    return points, points, weights
 
 
 # --- categories

@@ -112,8 +112,8 @@ def on_every_fold(
 
     is_parallel = find_backbone(rows.learned.config).thread_safe
     with use_threads(1), ThreadPoolExecutor(min(workers, count) if is_parallel else 1) as pool:
-        waiting = [pool.submit(try_fold, index) for index in range(count)]
-        try:
+        try:  # Ctrl-C may come before all folds are submitted
+            waiting = [pool.submit(try_fold, index) for index in range(count)]
             failed = [future for future in wait(waiting, return_when=FIRST_EXCEPTION).done if future.exception()]
             return [future.result() for future in failed or waiting]
         finally:

@@ -116,22 +116,30 @@ def read(arrays: Mapping[str, Any], codec: Codec) -> FineTrees:
 
 def _check(tree: RankTree, codec: Codec) -> None:
     """Refuse arrays with which drawing would fail or never end."""
+    whole: list[NDArray[Any]] = [tree.inputs, tree.feature, tree.start, tree.children]
+    real: list[NDArray[Any]] = [tree.threshold, tree.ranks, tree.jitter, *tree.orders]
+    if any(part.dtype.kind != "i" for part in whole) or any(part.dtype.kind != "f" for part in real):
+        raise ValueError("a tree of the fine level has numbers of the wrong kind")
     nodes, sizes = len(tree.feature), list(codec.sizes.values())
     inner = tree.feature >= 0
-    children = tree.children[inner]
     is_valid = (
-        isinstance(codec.columns[tree.column], NumericBins)
+        0 <= tree.column < len(sizes)
+        and isinstance(codec.columns[tree.column], NumericBins)
         and nodes > 0
+        and all(part.ndim == 1 for part in (*whole[:3], *real))
         and tree.children.shape == (nodes, 2)
         and len(tree.threshold) == nodes
         and len(tree.start) == nodes + 1
-        and bool((children > np.flatnonzero(inner)[:, None]).all() and (children < nodes).all())  # so it ends
+        and bool((tree.children[inner] > np.flatnonzero(inner)[:, None]).all())  # so it ends
+        and bool((tree.children[inner] < nodes).all())
         and bool((tree.feature < len(tree.inputs)).all())
         and bool((tree.inputs >= 0).all() and (tree.inputs < len(sizes)).all())
         and all(len(order) in (0, sizes[i]) for i, order in zip(tree.inputs.tolist(), tree.orders, strict=True))
-        and bool((np.diff(tree.start)[~inner] > 0).all() and tree.start[0] >= 0 and tree.start[-1] <= len(tree.ranks))
+        and bool((tree.start >= 0).all() and (tree.start <= len(tree.ranks)).all())
+        and bool((np.diff(tree.start)[~inner] > 0).all())
         and bool(np.isfinite(tree.ranks).all() and (tree.ranks >= 0).all() and (tree.ranks <= 1).all())
         and len(tree.jitter) == sizes[tree.column]
+        and bool(np.isfinite(tree.jitter).all())
     )
     if not is_valid:
         raise ValueError("a tree of the fine level is damaged")

@@ -117,10 +117,10 @@ def load(path: Path | str) -> Model:
         raise no_model(path) from None
     try:
         model = _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
-        if _FINE in parts:
-            model = replace(model, fine=_fine(parts[_FINE], model))
         if _TRANSCRIPT in parts:
             model = replace(model, transcript=transcript_from(json.loads(parts[_TRANSCRIPT])))
+        if _FINE in parts:  # after the transcript: a private model has none
+            model = replace(model, fine=_fine(parts[_FINE], model))
         return model
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError, MsgspecError, CutsError):
         raise damaged_model(path) from None
