@@ -23,7 +23,8 @@ from cuts.model.box_counts import BoxCounts
 from cuts.model.box_trees import BinnedRows, BoxedObjective
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.mixture import Mixture
-from cuts.model.objective import Groups, Loss, Objective, one_way
+from cuts.model.objective import Loss, Objective, one_way
+from cuts.model.targets import Groups
 from cuts.progress import FitStep
 
 
