@@ -18,7 +18,7 @@ from cuts.data.table import Floats, IntArray
 MAX_CELLS = 20_000_000  # of all tables together: 160 MB of counts
 MAX_TRIPLES = 10_000  # all triples of 40 columns; the label's are counted even if they are more, up to `MAX_CELLS`
 MAX_ROWS = 50_000  # that dependence is measured on
-MAX_CANDIDATES = 200_000  # above this, only the strongest partners of each column are combined
+MAX_CANDIDATES = 20_000  # above this, only the strongest partners of each column are combined
 
 
 def choose_workload(

@@ -9,8 +9,8 @@ slices of the label, which together are the three-way tables with it, by squared
 
 and a few random slices of other columns by total variation `TV(p, q) = 1/2 sum_c |p_c - q_c|`. The bins of a number are
 sliced in groups of neighbours (`model/slice_groups.py`), because a slice of a single bin has too few rows. Random
-slices are chosen with probabilities that the weights undo, so the loss is unbiased. Of a wide table a step compares
-some columns only.
+slices are chosen with probabilities that the weights undo, so the loss is unbiased. Of a wide table, the slices of a
+step compare some columns only; of a very wide one, so do the pairs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class ObjectiveSettings:
     """What one step of a fit compares."""
 
     root_offset: float = 1e-6  # added to a share before its root is taken, so that the gradient is finite
-    max_bins: int = 640  # of the columns compared in one step, together
+    max_bins: int = 640  # of the columns whose pairs are compared in one step, together
+    wide_bins: int = 512  # of a table with more, slices compare a part of the columns, another one in every step
+    part_bins: int = 320  # of such a part
     max_label_slices: int = 4  # in one step; of a label with more groups some are chosen at random
     pair_weight: float = 1.0  # of all pairs of columns, relative to the slices of the label
     slice_weight: float = 0.1  # of the random slices, relative to those of the label
@@ -76,13 +78,15 @@ class Objective:
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss of a mixture, and its mean total variation over the pairs of columns."""
-        view = self._whole if self._whole.size <= self._settings.max_bins else self._random_view()
-        X = torch.cat([mix[name] for name in view.columns], 1)  # (K, bins of the view)
+        view = self._whole if self._whole.size <= self._settings.max_bins else self._part(self._settings.max_bins)
         if len(view.columns) == 1:
             return self._alone(mix, view.columns[0])
         target = self._targets.of(view, None)
-        share = gram(X, mix.w)
+        share = gram(_tables(mix, view), mix.w)
         loss, error = self._hellinger(share, target), _variation(share.detach(), target)
+        if self._whole.size > self._settings.wide_bins:
+            view = self._part(self._settings.part_bins)
+        X = _tables(mix, view)
         if self._label is not None:
             loss = self._settings.pair_weight * loss
             for chosen, scale in self._label_slices():
@@ -153,9 +157,11 @@ class Objective:
         shares: list[float] = np.bincount(self._groups[name], self._one_way[name]).tolist()
         return shares
 
-    def _random_view(self) -> View:
+    def _part(self, max_bins: int) -> View:
+        """A random part of the columns, with the label."""
         chosen: list[str] = []
-        left = self._settings.max_bins - (self._sizes[self._label] if self._label is not None else 0)
+        label_bins = self._sizes[self._label] if self._label is not None else 0
+        left = max(max_bins - label_bins, max_bins // 2)
         for index in self._random.permutation(len(self._others)).tolist():
             name = self._others[index]
             if self._sizes[name] <= left or not chosen:
@@ -172,6 +178,12 @@ def one_way(marginals: Marginals) -> Mapping[str, Tensor]:
     """Each column's own distribution over its bins."""
     rows = max(marginals.rows, 1)
     return {name: torch.as_tensor(marginals.table((name,)) / rows, dtype=torch.float32) for name in marginals.sizes}
+
+
+def _tables(mix: Mixture, view: View) -> Tensor:
+    """The distributions of a view's columns side by side, (K, bins of the view)."""
+    table = dict(zip(mix.columns, mix.P, strict=True))
+    return torch.cat([table[name] for name in view.columns], 1)
 
 
 def _variation(share: Tensor, target: TargetTable) -> Tensor:
