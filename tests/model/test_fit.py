@@ -235,6 +235,34 @@ def test_hundreds_of_columns_are_chosen_from_in_time() -> None:
     assert fits_whole({"a": 100, "b": 100, "c": 100})
 
 
+def test_the_triples_of_a_wide_table_are_limited_in_number() -> None:
+    sizes = {f"c{i}": 2 for i in range(60)}
+    dependence = dict.fromkeys(combinations(sizes, 2), 0.0) | {("c0", "c1"): 0.5, ("c1", "c2"): 0.5, ("c0", "c2"): 0.5}
+    found = choose_workload(sizes, "c59", dependence, max_triples=2_000)
+    triples = [clique for clique in found if len(clique) == 3]
+    assert set(combinations(sizes, 2)) <= set(found)
+    assert len(triples) == 2_000
+    assert sum("c59" in clique for clique in triples) == 59 * 58 // 2  # all of the label
+    assert ("c0", "c1", "c2") in triples
+    few = choose_workload(sizes, "c59", dependence, max_triples=10)
+    assert sum(len(clique) == 3 for clique in few) == 59 * 58 // 2
+
+
+def test_without_dependence_small_tables_come_first() -> None:
+    sizes = dict.fromkeys("abcdef", 10) | dict.fromkeys("xyz", 2)
+    found = choose_workload(sizes, None, max_triples=1)
+    assert [clique for clique in found if len(clique) == 3] == [("x", "y", "z")]
+
+
+def test_dependence_of_many_rows_is_that_of_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    codes = {"a": rng.integers(0, 3, 1_001), "b": rng.integers(0, 3, 1_001)}
+    sizes = {"a": 3, "b": 3}
+    thin = measure_dependence({name: values[::3] for name, values in codes.items()}, sizes)
+    monkeypatch.setattr("cuts.count.workload.MAX_ROWS", 400)
+    assert measure_dependence(codes, sizes) == thin
+
+
 def test_dependence_is_mutual_information() -> None:
     rng = np.random.default_rng(0)
     a = rng.integers(0, 4, 5_000)

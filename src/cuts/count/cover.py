@@ -21,6 +21,7 @@ class Cover:
     cliques: tuple[Clique, ...]
     sizes: Mapping[str, int]
     _cliques_of: dict[str, set[int]] = field(init=False, repr=False)  # indices of the cliques that contain a column
+    _own: frozenset[Clique] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         cliques_of: dict[str, set[int]] = {}
@@ -28,9 +29,15 @@ class Cover:
             for name in clique:
                 cliques_of.setdefault(name, set()).add(index)
         object.__setattr__(self, "_cliques_of", cliques_of)
+        object.__setattr__(self, "_own", frozenset(self.cliques))
 
-    def smallest(self, clique: Iterable[str]) -> Clique | None:
-        """The clique with the fewest cells that has at least these columns, the first in case of a tie, or None."""
+    def smallest(self, clique: Clique) -> Clique | None:
+        """The clique with the fewest cells that has at least these columns, or None.
+
+        In case of a tie it is the clique itself or the first.
+        """
+        if clique in self._own:
+            return clique
         index = min(self._with(clique), key=lambda i: (cells(self.cliques[i], self.sizes), i), default=None)
         return None if index is None else self.cliques[index]
 

@@ -1,13 +1,14 @@
 """The workload: the sets of columns (cliques) to count, that is, the tables the model is fitted to.
 
-These are all triples if their tables are small enough together. Otherwise they are the pairs, the triples with the
-label, and then the triples with the highest mutual information, where a model of pairs is most wrong.
+These are all triples if they are few and their tables are small enough together. Otherwise they are the pairs, the
+triples with the label, and then the triples with the highest mutual information, where a model of pairs is most wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
+from math import comb
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from cuts.count.cover import Clique, cells
 from cuts.data.table import Floats, IntArray
 
 MAX_CELLS = 20_000_000  # of all tables together: 160 MB of counts
-MAX_TRIPLES = 200_000  # above this, only the strongest partners of each column are combined
+MAX_TRIPLES = 10_000  # all triples of 40 columns; the label's are counted even if they are more, up to `MAX_CELLS`
+MAX_ROWS = 50_000  # that dependence is measured on
+MAX_CANDIDATES = 20_000  # above this, only the strongest partners of each column are combined
 
 
 def choose_workload(
@@ -24,45 +27,55 @@ def choose_workload(
     dependence: Mapping[Clique, float] | None = None,
     *,
     max_cells: int = MAX_CELLS,
+    max_triples: int = MAX_TRIPLES,
 ) -> tuple[Clique, ...]:
     """The cliques to count; if not all triples fit, the `dependence` of pairs decides which come first.
+
+    Without it small tables come first.
 
     >>> choose_workload({"age": 4, "sex": 2, "pay": 2}, "pay")
     (('age', 'sex', 'pay'),)
     """
     names = tuple(sizes)
-    width = min(3, len(names))
-    if _all_cells(sizes, width) <= max_cells and len(names) ** 3 / 6 <= MAX_TRIPLES:
-        return tuple(combinations(names, width))
+    if fits_whole(sizes, max_cells=max_cells, max_triples=max_triples):
+        return tuple(combinations(names, min(3, len(names))))
     chosen: list[Clique] = [(name,) for name in names]
     left = max_cells - sum(sizes.values())
     for wanted in (combinations(names, 2), _with_label(names, label)):
-        for clique in _by_dependence(wanted, label, dependence):
+        for clique in _by_dependence(wanted, label, sizes, dependence):
             if cells(clique, sizes) <= left:
                 chosen.append(clique)
                 left -= cells(clique, sizes)
-    for clique in _by_dependence(_candidates(names, dependence), label, dependence):
-        if left <= 0:
+    triples = sum(len(clique) == 3 for clique in chosen)
+    others = _candidates(names, dependence) if triples < max_triples and left > 0 else ()
+    for clique in _by_dependence((clique for clique in others if label not in clique), label, sizes, dependence):
+        if left <= 0 or triples >= max_triples:
             break
-        if label not in clique and cells(clique, sizes) <= left:
+        if cells(clique, sizes) <= left:
             chosen.append(clique)
             left -= cells(clique, sizes)
+            triples += 1
     return tuple(chosen)
 
 
-def fits_whole(sizes: Mapping[str, int]) -> bool:
+def fits_whole(sizes: Mapping[str, int], *, max_cells: int = MAX_CELLS, max_triples: int = MAX_TRIPLES) -> bool:
     """Whether all triples can be counted, so that no choice is needed."""
-    return _all_cells(sizes, min(3, len(sizes))) <= MAX_CELLS and len(sizes) ** 3 / 6 <= MAX_TRIPLES
+    return comb(len(sizes), 3) <= max_triples and _all_cells(sizes, min(3, len(sizes))) <= max_cells
 
 
 def measure_dependence(codes: Mapping[str, IntArray], sizes: Mapping[str, int]) -> dict[Clique, float]:
-    """Mutual information of every pair of columns in nats, less its bias (r - 1)(c - 1) / 2n (Miller 1955)."""
+    """Mutual information of every pair of columns in nats, less its bias (r - 1)(c - 1) / 2n (Miller 1955).
+
+    Of many rows it takes some, evenly spread.
+    """
+    step = max(1, -(-max(map(len, codes.values()), default=0) // MAX_ROWS))
+    thin = {name: values[::step] for name, values in codes.items()}
     dependence: dict[Clique, float] = {}
     for a, b in combinations(sizes, 2):
-        joint = np.bincount(codes[a] * sizes[b] + codes[b], minlength=sizes[a] * sizes[b])
+        joint = np.bincount(thin[a] * sizes[b] + thin[b], minlength=sizes[a] * sizes[b])
         table = joint.reshape(sizes[a], sizes[b])
         free = (np.count_nonzero(table.sum(1)) - 1) * (np.count_nonzero(table.sum(0)) - 1)
-        dependence[a, b] = _information(table / len(codes[a])) - free / (2 * len(codes[a]))
+        dependence[a, b] = _information(table / len(thin[a])) - free / (2 * len(thin[a]))
     return dependence
 
 
@@ -93,7 +106,7 @@ def _with_label(names: tuple[str, ...], label: str | None) -> Iterator[Clique]:
 
 def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | None) -> Iterable[Clique]:
     """The triples to consider: all if there are few, else those of each column with two of its strongest partners."""
-    if dependence is None or len(names) ** 3 / 6 <= MAX_TRIPLES:
+    if dependence is None or comb(len(names), 3) <= MAX_CANDIDATES:
         return combinations(names, 3)
     position = {name: i for i, name in enumerate(names)}
     near: dict[str, list[str]] = {name: [] for name in names}
@@ -109,12 +122,13 @@ def _candidates(names: tuple[str, ...], dependence: Mapping[Clique, float] | Non
 
 
 def _by_dependence(
-    cliques: Iterable[Clique], label: str | None, dependence: Mapping[Clique, float] | None
+    cliques: Iterable[Clique], label: str | None, sizes: Mapping[str, int], dependence: Mapping[Clique, float] | None
 ) -> list[Clique]:
-    """The cliques with the label first, then those whose pairs depend on each other most."""
+    """The cliques with the label first, then those whose pairs depend on each other most, then small ones."""
+    known = dependence or {}
 
-    def weight(clique: Clique) -> tuple[bool, float]:
-        weights = dependence or {}
-        return label not in clique, -sum(weights.get(pair, 0.0) for pair in combinations(clique, 2))
+    def weight(clique: Clique) -> tuple[bool, float, int]:
+        total = sum(known.get(pair, 0.0) for pair in combinations(clique, 2)) if known else 0.0
+        return label not in clique, -total, cells(clique, sizes)
 
     return sorted(cliques, key=weight)

@@ -41,8 +41,7 @@ SPIKE_ROWS = 10  # if it also has more than this number of rows
 COARSE_BINS_PER_ROOT = 0.12  # quantile bins where bins are coarse: this times the root of the number of rows,
 MIN_COARSE_BINS = 8  # at least, unless the table has many columns
 MAX_TABLE_BINS = 600  # of all columns together where bins are coarse
-MAX_POINTS = 64  # distinct values up to which a bin stores every value,
-MAX_REPEATED_POINTS = 2_048  # the same for values that occur twice or more on average
+MAX_REPEATED_POINTS = 2_048  # distinct values of a bin that are stored if they occur twice or more on average
 MAX_KNOTS = 33  # quantiles that a bin stores otherwise
 SHARED_BINS = 8  # bins that the rarer categories share
 MAX_ROWS = 200_000  # rows that are used, evenly spread over the table
@@ -179,15 +178,14 @@ def _without_empty(values: Floats, edges: tuple[float, ...], fixed: tuple[float,
 
 
 def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[Floats, Floats, Floats]:
-    """The pieces of one bin: its values if they are few and on a lattice, else intervals of equal weight."""
+    """The pieces of one bin: its values if they repeat, else intervals of equal weight between some of them."""
     own = values[np.searchsorted(values, low, "left") : np.searchsorted(values, high, "right")]
     if len(own) == 0:
         return even_piece(column, low, high)
     lattice = np.rint(own * column.per_unit) if column.per_unit is not None else own
     distinct, counts = np.unique(lattice, return_counts=True)
-    on_lattice = column.per_unit is not None and len(distinct) <= MAX_POINTS
     repeated = 2 * len(distinct) <= len(own) and len(distinct) <= MAX_REPEATED_POINTS
-    if len(distinct) == 1 or on_lattice or repeated:
+    if len(distinct) == 1 or repeated:
         return distinct, distinct, counts.astype(np.float64)
     knots = np.quantile(lattice, np.linspace(0, 1, min(MAX_KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()

@@ -40,7 +40,7 @@ class MemorySettings:
     min_rows: int = 20  # smaller ones have too few rows to hold some out
     max_halved_rows: int = 1_000  # up to this half of the rows are held out, then the other half; else a fifth
     trial_steps: int = 300
-    candidates: tuple[float, ...] = (0.0, 0.3, 1.0, 3.0, 6.0)  # smoothing tried, in units of 1 / sqrt(rows)
+    candidates: tuple[float, ...] = (0.0, 1.0, 3.0, 6.0, 10.0)  # smoothing tried, in units of 1 / sqrt(rows)
     large_candidates: tuple[float, ...] = (0.0, 1.0, 3.0)  # the same for tables that are not halved
     max_smoothing: float = 0.8
     max_drawn_rows: int = 2_000

@@ -3,14 +3,15 @@
 Columns are refined one after the other, the label last. For each, one tree (CART, Breiman et al., 1984) predicts the
 place of its value, `bin + rank in the bin`, from its own bin, the places of the columns refined before and the bins of
 the others. A leaf keeps the ranks of its rows, at least `min_leaf` of them, and nothing else: no value and no row. A
-row drawn from the model falls into a leaf and takes one of the ranks there, moved by up to half a place; the contents
+row drawn from the model falls into a leaf and takes one of the ranks there, moved by up to one place; the contents
 of the bin turn the rank into a value. The value stays in its bin, so whatever bins decide stays true.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,10 @@ Places = NDArray[np.float32]  # bin + rank in the bin, one per row
 class FineSettings:
     """How trees are grown."""
 
-    min_leaf: int = 5  # rows
+    min_leaf: int = 5  # rows; more in tables of fewer than `few_rows`, so that leaves do not stand for single rows
+    few_rows: int = 3_000
+    min_rows: int = 200  # below this there are no trees: values are drawn from their bins alone
+    max_min_leaf: int = 25
     max_rows: int = 50_000  # that trees are grown on
     max_inputs: int = 24  # columns that a tree may split: its own and those it depends on most
 
@@ -158,6 +162,16 @@ class FineRows:
     hidden: frozenset[str] = frozenset()  # columns that no value may depend on: a command makes them unpredictable
 
 
+def find_min_leaf(rows: int, settings: FineSettings = FINE_SETTINGS) -> int:
+    """The number of rows that every leaf needs.
+
+    >>> find_min_leaf(10_000), find_min_leaf(300), find_min_leaf(60)
+    (5, 16, 25)
+    """
+    wanted = round(settings.min_leaf * sqrt(max(1.0, settings.few_rows / max(rows, 1))))
+    return min(wanted, settings.max_min_leaf)
+
+
 def learn(rows: FineRows, codec: Codec, seed: int, settings: FineSettings = FINE_SETTINGS) -> FineTrees:
     """The trees of rows."""
     names = [column.column.name for column in codec.columns]
@@ -168,13 +182,16 @@ def learn(rows: FineRows, codec: Codec, seed: int, settings: FineSettings = FINE
     usable = np.array([name not in rows.hidden for name in names])
     refined = [i for i, c in enumerate(codec.columns) if isinstance(c, NumericBins) and c.contents.varies and usable[i]]
     refined.sort(key=lambda i: names[i] == rows.label)  # the label last, given all other values
+    if total < settings.min_rows:
+        return FineTrees(())
+    settings = replace(settings, min_leaf=find_min_leaf(total, settings))
     trees = []
     for index in refined:
         column = codec.columns[index]
         assert isinstance(column, NumericBins)
         numbers = rows.values[names[index]][chosen]
         present = ~np.isnan(numbers)
-        if present.sum() < settings.min_leaf:
+        if present.sum() < 2 * settings.min_leaf:
             continue
         rank = np.zeros(len(chosen))
         rank[present] = column.contents.rank(bins[index][present], numbers[present])
@@ -222,7 +239,7 @@ def _grow(
         children=np.stack([nodes.children_left, nodes.children_right], axis=1).astype(np.int64),
         start=np.searchsorted(leaf[by_leaf], np.arange(nodes.node_count + 1)).astype(np.int64),
         ranks=np.clip(rank[by_leaf], 0.0, 1.0).astype(np.float32),
-        jitter=(0.5 / np.maximum(in_bin, 1)).astype(np.float32),
+        jitter=(1.0 / np.maximum(in_bin, 1)).astype(np.float32),
     )
 
 

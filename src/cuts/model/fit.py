@@ -23,7 +23,8 @@ from cuts.model.box_counts import BoxCounts
 from cuts.model.box_trees import BinnedRows, BoxedObjective
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.mixture import Mixture
-from cuts.model.objective import Groups, Loss, Objective, one_way
+from cuts.model.objective import Loss, Objective, one_way
+from cuts.model.targets import Groups
 from cuts.progress import FitStep
 
 
@@ -111,7 +112,9 @@ def train(
 
     `loss` returns the loss and the error of a mixture; the error decides when to stop.
     """
-    optimiser = torch.optim.Adam(backbone.parameters(), lr=rate)
+    parameters = backbone.parameters()
+    is_fused = all(table.device.type == "cpu" for table in parameters)  # faster there for many small tables
+    optimiser = torch.optim.Adam(parameters, lr=rate, fused=is_fused)
     schedule = Schedule(steps, settings)
     error = 1.0
     while schedule.has_steps_left:

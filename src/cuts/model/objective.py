@@ -9,26 +9,24 @@ slices of the label, which together are the three-way tables with it, by squared
 
 and a few random slices of other columns by total variation `TV(p, q) = 1/2 sum_c |p_c - q_c|`. The bins of a number are
 sliced in groups of neighbours (`model/slice_groups.py`), because a slice of a single bin has too few rows. Random
-slices are chosen with probabilities that the weights undo, so the loss is unbiased. Of a wide table a step compares
-some columns only.
+slices are chosen with probabilities that the weights undo, so the loss is unbiased. Of a wide table, the slices of a
+step compare some columns only; of a very wide one, so do the pairs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from cuts.count.marginals import Clique, Marginals
-from cuts.data.table import IntArray
+from cuts.count.marginals import Marginals
 from cuts.model.mixture import Mixture, gram
+from cuts.model.targets import Groups, Slice, Targets, TargetTable, View
 
-Groups: TypeAlias = Mapping[str, IntArray]  # by column: the group of each bin, numbered from 0
 Loss: TypeAlias = Callable[[Mixture], tuple[Tensor, Tensor]]  # the loss of a mixture, and its error
 
 
@@ -37,7 +35,9 @@ class ObjectiveSettings:
     """What one step of a fit compares."""
 
     root_offset: float = 1e-6  # added to a share before its root is taken, so that the gradient is finite
-    max_bins: int = 640  # of the columns compared in one step, together
+    max_bins: int = 640  # of the columns whose pairs are compared in one step, together
+    wide_bins: int = 512  # of a table with more, slices compare a part of the columns, another one in every step
+    part_bins: int = 320  # of such a part
     max_label_slices: int = 4  # in one step; of a label with more groups some are chosen at random
     pair_weight: float = 1.0  # of all pairs of columns, relative to the slices of the label
     slice_weight: float = 0.1  # of the random slices, relative to those of the label
@@ -45,32 +45,6 @@ class ObjectiveSettings:
 
 
 OBJECTIVE_SETTINGS = ObjectiveSettings()
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The columns compared in a step, and where the bins of each lie in the Gram matrix; the label is the last."""
-
-    columns: tuple[str, ...]
-    starts: tuple[int, ...]
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """A group of bins of one column."""
-
-    column: str
-    group: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TargetTable:
-    """The Gram matrix of the counts, and the weight of each of its cells: blocks above the diagonal only."""
-
-    share: Tensor  # (size, size)
-    counted: Tensor  # (size, size), 1 where the pair was counted, else 0
-    blocks: int
 
 
 class Objective:
@@ -90,38 +64,36 @@ class Objective:
         self._settings = settings
         self._rows = max(marginals.rows, 1)
         self._sizes = dict(marginals.sizes)
-        self._position = {name: i for i, name in enumerate(self._sizes)}
         self._groups = {name: np.arange(size) for name, size in self._sizes.items()} | dict(groups or {})
         label = label if len(self._sizes) > 2 else None  # two columns are a pair, whichever is the label
         self._label = label
         self._slices = slices if label is not None else max(slices, 2)
         self._device = device
         self._random = np.random.Generator(np.random.Philox(seed))
-        self._marginals = marginals
-        self._tables: dict[Clique, Tensor] = {}
         self._one_way = {name: marginals.table((name,)) / self._rows for name in self._sizes}
         self._others = tuple(name for name in self._sizes if name != label)
-        is_whole = sum(self._sizes.values()) <= settings.max_bins
-        self._whole = self._view(self._others) if is_whole else None
+        self._whole = self._view(self._others)
         self._candidates = self._slice_candidates()
-        self._target_cache: dict[Slice | None, TargetTable] = {}
+        self._targets = Targets(marginals, self._whole, self._groups, device=device)
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss of a mixture, and its mean total variation over the pairs of columns."""
-        view = self._whole or self._random_view()
-        X = torch.cat([mix[name] for name in view.columns], 1)  # (K, bins of the view)
+        view = self._whole if self._whole.size <= self._settings.max_bins else self._part(self._settings.max_bins)
         if len(view.columns) == 1:
             return self._alone(mix, view.columns[0])
-        target = self._target(view, None)
-        share = gram(X, mix.w)
+        target = self._targets.of(view, None)
+        share = gram(_tables(mix, view), mix.w)
         loss, error = self._hellinger(share, target), _variation(share.detach(), target)
+        if self._whole.size > self._settings.wide_bins:
+            view = self._part(self._settings.part_bins)
+        X = _tables(mix, view)
         if self._label is not None:
             loss = self._settings.pair_weight * loss
             for chosen, scale in self._label_slices():
-                loss = loss + scale * self._hellinger(self._sliced(mix, X, chosen), self._target(view, chosen))
+                loss = loss + scale * self._hellinger(self._sliced(mix, X, chosen), self._targets.of(view, chosen))
         for chosen, chance in self._random_slices(view):
             scale = self._settings.slice_weight / (len(view.columns) * chance * self._slices)
-            loss = loss + scale * _variation(self._sliced(mix, X, chosen), self._target(view, chosen))
+            loss = loss + scale * _variation(self._sliced(mix, X, chosen), self._targets.of(view, chosen))
         return loss, error
 
     def _sliced(self, mix: Mixture, X: Tensor, chosen: Slice) -> Tensor:
@@ -185,9 +157,11 @@ class Objective:
         shares: list[float] = np.bincount(self._groups[name], self._one_way[name]).tolist()
         return shares
 
-    def _random_view(self) -> View:
+    def _part(self, max_bins: int) -> View:
+        """A random part of the columns, with the label."""
         chosen: list[str] = []
-        left = self._settings.max_bins - (self._sizes[self._label] if self._label is not None else 0)
+        label_bins = self._sizes[self._label] if self._label is not None else 0
+        left = max(max_bins - label_bins, max_bins // 2)
         for index in self._random.permutation(len(self._others)).tolist():
             name = self._others[index]
             if self._sizes[name] <= left or not chosen:
@@ -197,57 +171,19 @@ class Objective:
 
     def _view(self, others: Sequence[str]) -> View:
         columns = (*others, *([] if self._label is None else [self._label]))
-        ends = np.cumsum([0, *(self._sizes[name] for name in columns)]).tolist()
-        return View(columns, tuple(ends[:-1]), ends[-1])
-
-    def _target(self, view: View, fixed: Slice | None) -> TargetTable:
-        """The Gram matrix of the counts, with one column fixed at a group of its bins or none."""
-        keep = view is self._whole
-        if keep and fixed in self._target_cache:
-            return self._target_cache[fixed]
-        share = torch.zeros(view.size, view.size)
-        counted = torch.zeros(view.size, view.size)
-        blocks = 0
-        for (i, a), (j, b) in combinations(enumerate(view.columns), 2):
-            table = self._table(a, b, fixed)
-            if table is not None:
-                rows = slice(view.starts[i], view.starts[i] + table.shape[0])
-                cells = slice(view.starts[j], view.starts[j] + table.shape[1])
-                share[rows, cells] = table
-                counted[rows, cells] = 1.0
-                blocks += 1
-        target = TargetTable(share.to(self._device), counted.to(self._device), max(blocks, 1))
-        if keep:
-            self._target_cache[fixed] = target
-        return target
-
-    def _table(self, a: str, b: str, fixed: Slice | None) -> Tensor | None:
-        """The shares of two columns, with a third in a group of bins; None where they were not counted together."""
-        if fixed is None:
-            return self._shares((a, b))
-        if fixed.column in (a, b):
-            return None
-        clique = tuple(column for column in self._sizes if column in (a, b, fixed.column))
-        table = self._shares(clique)
-        if table is None:
-            return None
-        members = torch.as_tensor(np.flatnonzero(self._groups[fixed.column] == fixed.group))
-        pair = table.index_select(clique.index(fixed.column), members).sum(clique.index(fixed.column))
-        return pair if self._position[a] < self._position[b] else pair.T
-
-    def _shares(self, clique: Clique) -> Tensor | None:
-        if clique not in self._tables:
-            if not self._marginals.covers(clique):
-                return None
-            counts = self._marginals.table(clique)
-            self._tables[clique] = torch.as_tensor(counts / self._rows, dtype=torch.float32)
-        return self._tables[clique]
+        return View(columns, tuple(self._sizes[name] for name in columns))
 
 
 def one_way(marginals: Marginals) -> Mapping[str, Tensor]:
     """Each column's own distribution over its bins."""
     rows = max(marginals.rows, 1)
     return {name: torch.as_tensor(marginals.table((name,)) / rows, dtype=torch.float32) for name in marginals.sizes}
+
+
+def _tables(mix: Mixture, view: View) -> Tensor:
+    """The distributions of a view's columns side by side, (K, bins of the view)."""
+    table = dict(zip(mix.columns, mix.P, strict=True))
+    return torch.cat([table[name] for name in view.columns], 1)
 
 
 def _variation(share: Tensor, target: TargetTable) -> Tensor:

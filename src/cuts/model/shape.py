@@ -28,8 +28,9 @@ from cuts.model.box_trees import with_boxes
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import Fitted, train
 from cuts.model.mixture import Mixture, distributions, probability
-from cuts.model.objective import Groups, Loss, Objective
+from cuts.model.objective import Loss, Objective
 from cuts.model.picking import picker
+from cuts.model.targets import Groups
 from cuts.progress import FitStep
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from cuts.count.marginals import Marginals
 from cuts.data.codec import Codec, NumericBins
 from cuts.data.table import IntArray
-from cuts.model.objective import Groups
+from cuts.model.targets import Groups
 
 MAX_GROUPS = 8  # per numeric column
 
