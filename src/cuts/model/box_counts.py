@@ -66,36 +66,37 @@ class _Bounds:
     """Boxes column by column: which of them bound it, and the bins inside those."""
 
     count: int
-    columns: list[tuple[int, Tensor, Tensor]]  # the column's index, its boxes, their bins (bins, boxes)
+    columns: list[tuple[int, Tensor, Tensor]]  # the column's index, its boxes, their bins (boxes, bins)
 
 
 class _Probabilities(torch.autograd.Function):
-    """`w @ prod_i (P_i @ inside_i)`, with a factor only where a box bounds the column.
+    """`w @ prod_i (P_i @ inside_i^T)`, with a factor only where a box bounds the column.
 
-    For a gradient `g`: `dw = prod @ g`, `dP_i = (w prod g / factor_i) @ inside_i^T`.
+    For a gradient `g`: `dw = prod @ g`, `dP_i = (w prod g / factor_i) @ inside_i`. Boxes are rows here: those of a
+    column are then taken and put back in whole rows of memory.
     """
 
     @staticmethod
     def forward(ctx, bounds, w, *P):  # type: ignore[no-untyped-def]
-        product = w.new_ones(len(w), bounds.count)  # (K, boxes)
+        product = w.new_ones(bounds.count, len(w))  # (boxes, K)
         factors = []
         for index, boxes, inside in bounds.columns:
-            factor = (P[index] @ inside).clamp_min_(MIN_FACTOR)
-            product[:, boxes] *= factor
+            factor = (inside @ P[index].T).clamp_min_(MIN_FACTOR)
+            product[boxes] *= factor
             factors.append(factor)
         ctx.bounds, ctx.factors, ctx.columns = bounds, factors, len(P)
         ctx.save_for_backward(w, product)
-        return w @ product
+        return product @ w
 
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         w, product = ctx.saved_tensors
-        weighted = product * grad
-        dw = weighted.sum(1)
-        weighted *= w[:, None]
+        weighted = product * grad[:, None]
+        dw = weighted.sum(0)
+        weighted *= w
         dP = [None] * ctx.columns
         for (index, boxes, inside), factor in zip(ctx.bounds.columns, ctx.factors, strict=True):
-            dP[index] = (weighted[:, boxes] / factor) @ inside.T
+            dP[index] = (weighted[boxes] / factor).T @ inside
         return None, dw, *dP
 
 
@@ -105,6 +106,6 @@ def _bounds(boxes: BoxCounts, mix: Mixture) -> _Bounds:
     for index, (start, end) in enumerate(pairwise(ends)):
         bounding = np.flatnonzero(boxes.bounded[:, index])
         if len(bounding):
-            inside = torch.as_tensor(boxes.inside[bounding, start:end].T, dtype=mix.w.dtype, device=mix.w.device)
+            inside = torch.as_tensor(boxes.inside[bounding, start:end], dtype=mix.w.dtype, device=mix.w.device)
             columns.append((index, torch.as_tensor(bounding, device=mix.w.device), inside))
     return _Bounds(len(boxes), columns)
