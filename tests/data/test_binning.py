@@ -285,8 +285,9 @@ def drawn_values(values: Floats | IntArray, *, coarse: bool = True) -> tuple[set
     return set(table.numbers("v").tolist()), set(made.numbers("v").tolist())
 
 
-def test_times_written_as_numbers_stay_valid() -> None:
-    minutes = np.random.default_rng(3).integers(0, 24 * 60, 6_000)
+@pytest.mark.parametrize("rows", [400, 600, 800, 1_200, 3_000])
+def test_times_written_as_numbers_stay_valid(rows: int) -> None:
+    minutes = np.random.default_rng(3).integers(0, 24 * 60, rows)
     real, made = drawn_values(100 * (minutes // 60) + minutes % 60)
     assert made <= real
     assert all(value % 100 < 60 for value in made)

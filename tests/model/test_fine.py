@@ -21,7 +21,7 @@ from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 from cuts.flow.run import fit, make_request
 from cuts.model import draw
-from cuts.model.fine_trees import FineRows, FineSettings, learn, read
+from cuts.model.fine_trees import FineRows, FineSettings, FineTrees, learn, read
 from cuts.model.sampling import complete_rows, sample_table
 from cuts.model.store import Model
 from fine_tables import fine_case, in_bins, line, random_codes
@@ -127,7 +127,7 @@ def test_the_same_seed_draws_the_same_rows_in_any_number_of_chunks_and_workers(m
     assert one.arrow.equals(sample_table(model, 500, seed=5, workers=3).arrow)
     assert not one.arrow.equals(sample_table(model, 500, seed=6).arrow)
     x = numbers(one, model, "x")
-    assert len(np.unique(x)) > 450  # chunks have random numbers of their own
+    assert len(np.unique(x)) > 450
     assert check_table(one, model.codec.schema) == ()
 
 
@@ -198,7 +198,43 @@ def test_given_cells_are_kept_and_the_others_drawn_in_their_bins() -> None:
     assert check_table(made, model.codec.schema) == ()
 
 
-# --- FineDraw with a level that always draws badly
+def test_a_column_that_a_command_makes_unpredictable_is_no_input() -> None:
+    model = line_model("MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=kind);")
+    names = list(model.codec.sizes)
+    for fine, is_hidden in ((model.fine, True), (line_model().fine, False)):
+        assert isinstance(fine, FineTrees)
+        inputs = {names[i] for tree in fine.trees for i in tree.inputs.tolist()}
+        assert ("kind" not in inputs) == is_hidden
+
+
+# --- levels that watch, or always draw badly
+
+
+class Watching:
+    """A level that draws nothing and keeps the first random number it is given."""
+
+    def __init__(self) -> None:
+        self.seen: list[float] = []
+
+    def draw(self, codes: Any, codec: Any, rng: np.random.Generator) -> dict[str, Any]:
+        del codes, codec
+        self.seen.append(float(rng.random()))
+        return {}
+
+    def arrays(self) -> dict[str, Any]:
+        return {}
+
+
+def test_every_chunk_has_random_numbers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draw, "CHUNK", 50)
+    seen = []
+    for seed, workers in ((3, 1), (3, 2), (4, 1)):
+        level = Watching()
+        sample_table(replace(line_model(), fine=level), 200, seed=seed, workers=workers)
+        seen.append(set(level.seen))
+    assert len(seen[0]) == 4
+    assert seen[0] == seen[1]
+    assert seen[0].isdisjoint(seen[2])
 
 
 class Stubborn:

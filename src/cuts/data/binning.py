@@ -41,7 +41,11 @@ SPIKE_ROWS = 10  # if it also has more than this number of rows
 COARSE_BINS_PER_ROOT = 0.12  # quantile bins where bins are coarse: this times the root of the number of rows,
 MIN_COARSE_BINS = 8  # at least, unless the table has many columns
 MAX_TABLE_BINS = 600  # of all columns together where bins are coarse
-MAX_REPEATED_POINTS = 2_048  # distinct values of a bin that are stored if they occur twice or more on average
+MAX_POINTS = 96  # distinct values up to which a bin stores every value,
+MAX_REPEATED_POINTS = 2_048  # the same for values that repeat,
+MIN_REPEATS = 1.15  # which they do if they have that many rows each on average: codes such as hhmm
+FEW_VALUES = 500  # in a column with fewer values, a bin only stores values
+FEW_VALUES_REPEATS = 2.0  # that have this many rows each on average: others could identify a row
 MAX_KNOTS = 33  # quantiles that a bin stores otherwise
 SHARED_BINS = 8  # bins that the rarer categories share
 MAX_ROWS = 200_000  # rows that are used, evenly spread over the table
@@ -184,8 +188,11 @@ def _pieces(values: Floats, column: Numeric, low: float, high: float) -> tuple[F
         return even_piece(column, low, high)
     lattice = np.rint(own * column.per_unit) if column.per_unit is not None else own
     distinct, counts = np.unique(lattice, return_counts=True)
-    repeated = 2 * len(distinct) <= len(own) and len(distinct) <= MAX_REPEATED_POINTS
-    if len(distinct) == 1 or repeated:
+    is_small = len(values) < FEW_VALUES
+    on_lattice = column.per_unit is not None and len(distinct) <= MAX_POINTS and not is_small
+    repeats = FEW_VALUES_REPEATS if is_small else MIN_REPEATS
+    repeated = repeats * len(distinct) <= len(own) and len(distinct) <= MAX_REPEATED_POINTS
+    if len(distinct) == 1 or on_lattice or repeated:
         return distinct, distinct, counts.astype(np.float64)
     knots = np.quantile(lattice, np.linspace(0, 1, min(MAX_KNOTS, len(lattice))), method="inverted_cdf")
     starts, ends = knots[:-1].copy(), knots[1:].copy()

@@ -34,8 +34,8 @@ class BoxSettings:
     column_share: float = 0.6  # of the columns, that the other discriminators see
     label_column_share: float = 0.8  # the same for trees that predict the label
     max_columns: int = 24  # that any tree sees
-    max_depth: int = 8
-    min_leaf: int = 30  # rows of a leaf, real and drawn ones together
+    max_depth: int = 10
+    min_leaf: int = 20  # rows of a leaf, real and drawn ones together
     max_cells: int = 400_000  # of the real rows that trees are grown on and counted on: rows times columns of a tree
     steps_per_round: int = 25
     max_boxes: int = 6_000  # the latest ones found

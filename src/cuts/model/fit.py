@@ -130,12 +130,12 @@ def train(
 
 
 def components(rows: int, config: Config) -> int:
-    """Number of components for a table of that many rows: 6 sqrt(rows), at least 100 and at most 1,000.
+    """Number of components for a table of that many rows: 10 sqrt(rows), at least 100 and at most 1,000.
 
     >>> components(800, Config()), components(30_162, Config()), components(800, Config(components=7))
-    (169, 1000, 7)
+    (282, 1000, 7)
     """
-    return config.components or min(max(isqrt(36 * rows), 100), 1000)
+    return config.components or min(max(isqrt(100 * rows), 100), 1000)
 
 
 class Schedule:
