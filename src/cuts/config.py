@@ -30,7 +30,7 @@ class Config:
     backbone_options: Mapping[str, OptionValue] = field(default_factory=dict, hash=False)  # checked by the backbone
     components: int | None = None  # products in the mixture
     smoothing: float | None = None  # share of every component that is the columns' own distributions
-    steps: int = 1000  # at most; fewer when the error no longer falls
+    steps: int = 1200  # at most; fewer when the error no longer falls
     learning_rate: float | None = None  # the backbone's own
     boxes: bool = True  # also fit combinations of more than three columns, which trees find in the rows
     fine: str = "trees"  # what chooses values inside bins: `trees`, or `none` for each column by itself

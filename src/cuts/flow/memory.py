@@ -44,7 +44,7 @@ class MemorySettings:
     large_candidates: tuple[float, ...] = (0.0, 1.0, 3.0)  # the same for tables that are not halved
     max_smoothing: float = 0.8
     max_drawn_rows: int = 2_000
-    max_nearer: float = 0.545  # share of drawn rows closer to a fitted row than to a held-out one; 0.5 is ideal
+    max_nearer: float = 0.55  # share of drawn rows closer to a fitted row than to a held-out one; 0.5 is ideal
     max_excess: float = 0.01  # share of drawn rows that copy a fitted row minus that of copies of held-out rows,
     max_relative_excess: float = 0.15  # or this times the latter, where there are so few possible rows that most exist
 

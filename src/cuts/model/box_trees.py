@@ -36,8 +36,8 @@ class BoxSettings:
     max_columns: int = 24  # that any tree sees
     max_depth: int = 10
     min_leaf: int = 20  # rows of a leaf, real and drawn ones together
-    max_cells: int = 400_000  # of the real rows that trees are grown on and counted on: rows times columns of a tree
-    steps_per_round: int = 25
+    max_cells: int = 250_000  # of the real rows that trees are grown on and counted on: rows times columns of a tree
+    steps_per_round: int = 30
     max_boxes: int = 6_000  # the latest ones found
     boxes_per_step: int = 768
     weight: float = 300.0  # of the mean squared Hellinger distance over boxes, relative to the loss of the tables

@@ -36,7 +36,7 @@ class FitSettings:
     report_every_steps: int = 25  # how often the error is recorded and reported
     patience_steps: int = 300  # without a new lowest error, after which the rate decays
     decay_share: float = 0.5  # of all steps, the last ones, in which the rate decays
-    box_step_share: float = 0.6  # of all steps, the last ones, that fit boxes too
+    box_step_share: float = 0.7  # of all steps, the last ones, that fit boxes too
     box_rate_share: float = 0.5  # of the learning rate, at which these steps begin
 
 
