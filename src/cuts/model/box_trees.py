@@ -2,9 +2,9 @@
 
 The boxes are the nodes of small decision trees (CART, Breiman et al., 1984). Some trees separate real rows from rows
 drawn from the model: where they succeed, the model is wrong. Others predict the label from the other columns, so that
-what a classifier could learn from the real rows is there to be learned from synthetic ones. A tree is grown on one half
-of the real rows and its nodes are counted on the other half: a tree also finds coincidences of the rows it was grown
-on, and the model is not to learn those.
+what a classifier could learn from the real rows is there to be learned from synthetic ones. A tree is grown on a random
+half of the real rows, another one each time, and its nodes are counted on all of them: a tree also finds coincidences
+of the rows it was grown on, and these must not become targets as they are.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class BoxSettings:
     column_share: float = 0.6  # of the columns, that the other discriminators see
     label_column_share: float = 0.8  # the same for trees that predict the label
     max_columns: int = 24  # that any tree sees
-    max_depth: int = 10
-    min_leaf: int = 20  # rows of a leaf, real and drawn ones together
+    max_depth: int = 8
+    min_leaf: int = 40  # rows of a leaf, real and drawn ones together
     max_cells: int = 250_000  # of the real rows that trees are grown on and counted on: rows times columns of a tree
     steps_per_round: int = 30
     max_boxes: int = 6_000  # the latest ones found
@@ -145,7 +145,7 @@ class BoxFinder:
 
     def _discriminating(self, made: IntArray, share: float) -> BoxCounts:
         """The nodes of a tree that separates real from drawn rows."""
-        grown, counted = self._halves()
+        grown, counted = self._half(), self._codes
         x = np.concatenate([grown, made[self._random.permutation(len(made))[: len(grown)]]])
         tree = self._grow(x, np.repeat([0, 1], [len(grown), len(x) - len(grown)]), share)
         counts = _node_counts(tree.nodes, tree.leaves(counted), np.zeros(len(counted), dtype=np.int64), 1)[:, 0]
@@ -154,7 +154,7 @@ class BoxFinder:
 
     def _predicting(self, label: int) -> BoxCounts:
         """The nodes of a tree that predicts the label, each once per bin of the label that occurs in it."""
-        grown, counted = self._halves()
+        grown, counted = self._half(), self._codes
         tree = self._grow(grown, grown[:, label], self._settings.label_column_share, without=label)
         counts = _node_counts(tree.nodes, tree.leaves(counted), counted[:, label], self._sizes[label])
         node, value = np.nonzero(counts)
@@ -163,11 +163,10 @@ class BoxFinder:
         inside[:, self._starts[label] : self._starts[label + 1]] = np.eye(self._sizes[label], dtype=np.bool_)[value]
         return BoxCounts(inside, bounded, counts[node, value] / len(counted))
 
-    def _halves(self) -> tuple[IntArray, IntArray]:
-        """Rows to grow a tree on, and other rows to count."""
+    def _half(self) -> IntArray:
+        """Rows to grow a tree on."""
         order = self._random.permutation(len(self._codes))
-        half = max(1, len(order) // 2)
-        return self._codes[order[:half]], self._codes[order[-half:]]
+        return self._codes[order[: max(1, len(order) // 2)]]
 
     def _grow(self, x: IntArray, y: IntArray, share: float, without: int | None = None) -> _Tree:
         """A tree that predicts `y` from a random share of the columns."""

@@ -36,7 +36,7 @@ class FitSettings:
     report_every_steps: int = 25  # how often the error is recorded and reported
     patience_steps: int = 300  # without a new lowest error, after which the rate decays
     decay_share: float = 0.5  # of all steps, the last ones, in which the rate decays
-    box_step_share: float = 0.7  # of all steps, the last ones, that fit boxes too
+    box_step_share: float = 0.6  # of all steps, the last ones, that fit boxes too
     box_rate_share: float = 0.5  # of the learning rate, at which these steps begin
 
 
@@ -130,12 +130,12 @@ def train(
 
 
 def components(rows: int, config: Config) -> int:
-    """Number of components for a table of that many rows: 10 sqrt(rows), at least 100 and at most 1,000.
+    """Number of components for a table of that many rows: 8 sqrt(rows), at least 100 and at most 1,000.
 
     >>> components(800, Config()), components(30_162, Config()), components(800, Config(components=7))
-    (282, 1000, 7)
+    (226, 1000, 7)
     """
-    return config.components or min(max(isqrt(100 * rows), 100), 1000)
+    return config.components or min(max(isqrt(64 * rows), 100), 1000)
 
 
 class Schedule:
