@@ -14,7 +14,7 @@ from cuts.effects.shaping import Learned, Shaping
 from cuts.flow import memory
 from cuts.flow.checks import check, require
 from cuts.flow.learn import open_rows, prepare
-from cuts.flow.memory import MemorySettings, choose_smoothing
+from cuts.flow.memory import MemorySettings, choose_smoothing, is_accepted, least_smoothing
 from cuts.flow.run import make_request, run_program
 from cuts.model.facts import Memory
 from cuts.plan import plan
@@ -97,7 +97,7 @@ def test_too_few_rows_to_hold_some_out_are_smoothed() -> None:
 def test_the_smallest_smoothing_that_passes_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_try", lambda _, __, smoothing, *___, **____: Memory(0.6 - smoothing, 0.0, 0.0))
     table = learned(patients(100, 1))
-    settings = MemorySettings(candidates=(0.0, 0.3, 0.6, 1.0))
+    settings = MemorySettings(candidates=(0.0, 0.3, 0.6, 1.0), nearer_noise=0.0)
     assert choose_smoothing(table, "", Observer(), settings=settings)[0] == pytest.approx(0.06)
 
 
@@ -112,4 +112,11 @@ def test_the_smallest_smoothing_that_passes_is_chosen(monkeypatch: pytest.Monkey
     ],
 )
 def test_what_is_accepted(found: Memory, accepted: bool) -> None:
-    assert memory._is_accepted(found, MemorySettings()) == accepted
+    assert is_accepted(found, rows=1_000_000) == accepted
+
+
+def test_smoothing_that_does_not_help_is_not_used() -> None:
+    tried = [(0.0, Memory(0.6, 0.0, 0.0)), (0.1, Memory(0.595, 0.0, 0.0)), (0.5, Memory(0.59, 0.0, 0.0))]
+    assert least_smoothing(tried, 100)[0] == 0.0
+    tried = [(0.0, Memory(0.8, 0.0, 0.0)), (0.1, Memory(0.6, 0.0, 0.0)), (0.5, Memory(0.59, 0.0, 0.0))]
+    assert least_smoothing(tried, 100)[0] == 0.1

@@ -153,7 +153,7 @@ def test_any_number_of_workers_gives_the_same(found: Tuning) -> None:
     said: list[str] = []
     assert tuned({"w": [TOO_SMALL, ENOUGH]}, workers=2, observer=Observer(stage=said.append)) == found
     assert {"fold 1 of 2: fitting", f"fold 2 of 2: w={ENOUGH}"} <= set(said)
-    assert len(said) == 3 + FOLDS * 3
+    assert len(said) == 2 + FOLDS * 3
 
 
 def test_several_names_make_all_choices_and_other_placeholders_than_weights_can_be_tuned() -> None:

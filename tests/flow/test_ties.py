@@ -113,7 +113,7 @@ def test_given_cells_are_kept_beside_computed_ones() -> None:
     both = complete_rows(model, Table(some.select(["admitted", "discharged"])))
     given = some.column("discharged").is_valid()
     assert both.arrow.filter(given).select([0, 1]).equals(some.filter(given).select([0, 1]))
-    with pytest.raises(CutsError, match="beside `admitted`"):
+    with pytest.raises(CutsError, match="together with `admitted`"):
         complete_rows(model, Table(some.select(["discharged"])))
 
 

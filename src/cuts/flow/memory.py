@@ -10,7 +10,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -36,12 +36,14 @@ from cuts.progress import Observer
 class MemorySettings:
     """Which tables are tried, and what is accepted."""
 
-    max_rows: int = 20_000  # larger tables are not tried
+    max_rows: int = 5_000  # larger tables are not tried
     min_rows: int = 20  # smaller ones have too few rows to hold some out
     max_halved_rows: int = 1_000  # up to this half of the rows are held out, then the other half; else a fifth
     trial_steps: int = 300
     candidates: tuple[float, ...] = (0.0, 1.0, 3.0, 6.0, 10.0)  # smoothing tried, in units of 1 / sqrt(rows)
     large_candidates: tuple[float, ...] = (0.0, 1.0, 3.0)  # the same for tables that are not halved
+    nearer_noise: float = 0.25  # standard error of the share of closer rows, times sqrt(rows)
+    excess_noise: float = 0.05  # the same for the excess of copies
     max_smoothing: float = 0.8
     max_drawn_rows: int = 2_000
     max_nearer: float = 0.55  # share of drawn rows closer to a fitted row than to a held-out one; 0.5 is ideal
@@ -64,19 +66,37 @@ def choose_smoothing(
     if rows < settings.min_rows:
         return min(settings.max_smoothing, 3.0 / sqrt(rows)), None
     is_halved = rows <= settings.max_halved_rows
-    scales = settings.candidates if is_halved else settings.large_candidates
-    for number, scale in enumerate(scales):
+    tried: list[tuple[float, Memory]] = []
+    for scale in settings.candidates if is_halved else settings.large_candidates:
         smoothing = min(scale / sqrt(rows), settings.max_smoothing)
         observer.stage(f"testing the memory of a model, smoothing {100 * smoothing:.2g} %")
         memory = _try(learned, program, smoothing, observer, settings, is_halved=is_halved)
-        if _is_accepted(memory, settings) or number == len(scales) - 1:
-            break
-    return smoothing, memory
+        if is_accepted(memory, rows, settings):
+            return smoothing, memory
+        tried.append((smoothing, memory))
+    return least_smoothing(tried, rows, settings)
 
 
-def _is_accepted(memory: Memory, settings: MemorySettings) -> bool:
+def is_accepted(memory: Memory, rows: int, settings: MemorySettings = MEMORY_SETTINGS) -> bool:
+    """Whether a model resembles the rows it was fitted to hardly more than others, within the noise of so few rows."""
     allowed = max(settings.max_excess, settings.max_relative_excess * memory.unseen_copies)
-    return memory.nearer <= settings.max_nearer and memory.copies - memory.unseen_copies <= allowed
+    is_near = memory.nearer > settings.max_nearer + settings.nearer_noise / sqrt(rows)
+    return not is_near and _excess(memory) <= allowed
+
+
+def least_smoothing(
+    tried: Sequence[tuple[float, Memory]], rows: int, settings: MemorySettings = MEMORY_SETTINGS
+) -> tuple[float, Memory]:
+    """The smallest smoothing that is as good as any, if none is good enough: more would only cost accuracy."""
+    nearer = min(memory.nearer for _, memory in tried) + settings.nearer_noise / sqrt(rows)
+    excess = min(_excess(memory) for _, memory in tried) + settings.excess_noise / sqrt(rows)
+    as_good = (pair for pair in tried if pair[1].nearer <= nearer and _excess(pair[1]) <= excess)
+    return next(as_good, tried[-1])
+
+
+def _excess(memory: Memory) -> float:
+    """How many more rows copy a fitted row than an unseen one."""
+    return memory.copies - memory.unseen_copies
 
 
 def _try(

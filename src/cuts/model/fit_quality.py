@@ -27,6 +27,7 @@ MAX_ERROR = 0.1  # of a table that is not far off, however many rows there are
 MAX_NOISE = 3.0  # the same in units of the sampling noise; a perfect model of a sparse table is off by up to 2.5
 MAX_SHARE = 0.05  # of the tables, or of the columns, that may be far off
 MAX_NAMED = 3  # columns furthest off
+MAX_SMOOTHING = 0.1  # above this a model is away from the counts on purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def with_quality(facts: Facts, mix: Mixture, counts: Marginals, label: str | Non
     """
     tables = [compare(mix, counts, clique) for clique in choose_tables(counts, label, seed=facts.seed)]
     columns = [compare(mix, counts, (name,)) for name in counts.sizes]
-    failed = any(np.mean([table.is_far_off for table in part]) > MAX_SHARE for part in (tables, columns))
+    far_off = any(np.mean([table.is_far_off for table in part]) > MAX_SHARE for part in (tables, columns))
+    failed = far_off and facts.smoothing <= MAX_SMOOTHING
     return replace(
         facts,
         error=float(np.mean([table.error for table in tables])),
