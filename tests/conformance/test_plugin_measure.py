@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "p.cuts").write_text(PROGRAM)
     (made / "misspelt.cuts").write_text(PROGRAM.replace("PREDICTIVE_PARITY", "PREDICTIVE_PARTY"))
     (made / "incomplete.cuts").write_text(PROGRAM.replace("protected=sex, ", ""))
-    (made / "fast.toml").write_text("components = 20\nsmoothing = 0.02\nsteps = 300\n")
+    (made / "fast.toml").write_text('components = 20\nsmoothing = 0.02\nsteps = 60\nboxes = false\nfine = "none"\n')
     return made
 
 
