@@ -159,7 +159,7 @@ def test_shares_are_counts_of_lattice_points_and_lengths() -> None:
 
 
 def test_a_bin_nothing_lies_in_has_no_share_and_even_values() -> None:
-    table = Table(pa.table({"n": [2, 2, 2, 8, 8, 9]}))
+    table = Table(pa.table({"n": [2, 2, 2, 8, 8, 8, 8, 9, 9]}))
     schema = Schema("t", (Integer("n", 0, 9, (5.0,)),))
     codec = fit_codec(table, schema)
     fine, splits = refine(codec, {"n": [4, 9]}, {})

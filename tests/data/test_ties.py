@@ -210,5 +210,5 @@ def test_a_tied_cell_is_given_beside_its_anchor() -> None:
     kept = conform(overwrite(decoded, table, codec), schema).numbers("b")
     given = ~table.missing("b")
     np.testing.assert_array_equal(kept[given], conform(table, schema).numbers("b")[given])
-    with pytest.raises(CutsError, match="beside `a`"):
+    with pytest.raises(CutsError, match="together with `a`"):
         encode_partial(Table(table.arrow.select(["b"])), codec)

@@ -157,14 +157,11 @@ def test_boxes_are_unions_of_bins_and_say_which_columns_they_bound(label: str | 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_shares_are_counts_of_half_of_the_rows(seed: int) -> None:
-    """Every share is a number of rows of one half; together the halves of a column's split give those of its node."""
+def test_shares_are_counts_of_all_rows(seed: int) -> None:
     codes, parts = found_boxes("y", frozenset({"a"}), seed)
-    half = len(codes["y"]) // 2
     real = row_mixture(codes, SIZES)
     for boxes in parts:
-        assert np.allclose(boxes.share * half, np.rint(boxes.share * half))
-        share = box_probabilities(real, boxes).numpy()  # of all rows: what brute-force counting gives
+        share = box_probabilities(real, boxes).numpy()
         counted_rows = np.mean(
             [
                 np.logical_and.reduce([inside[start:end][codes[name]] for name, (start, end) in _places()])
@@ -172,9 +169,8 @@ def test_shares_are_counts_of_half_of_the_rows(seed: int) -> None:
             ],
             axis=1,
         )
-        np.testing.assert_allclose(share, counted_rows, atol=1e-9)
-        spread = np.sqrt(np.maximum(share * (1 - share), 1e-4) / (2 * half))  # half of the rows, without replacement
-        assert (np.abs(boxes.share - share) < 6 * spread).all()
+        assert np.allclose(share, counted_rows, atol=1e-6)
+        assert np.allclose(boxes.share, counted_rows)
 
 
 def _places() -> list[tuple[str, tuple[int, int]]]:

@@ -25,7 +25,7 @@ def _even_groups(counts: IntArray) -> IntArray:
     """The group of each bin.
 
     >>> _even_groups(np.array([10, 10, 80] + [10] * 20)).tolist()
-    [0, 0, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 7, 7, 7]
+    [0, 0, 1, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7]
     """
     middle = (np.cumsum(counts) - counts / 2) / max(int(counts.sum()), 1)
     _, numbers = np.unique(np.floor(MAX_GROUPS * middle), return_inverse=True)
