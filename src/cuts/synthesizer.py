@@ -34,6 +34,7 @@ PARAMETERS = (
     "data_id",
     "ledger",
     "max_epsilon",
+    "at_delta",
     "transcript",
 )
 
@@ -46,9 +47,10 @@ class Synthesizer:
     to the others matters most. `config` is a `Config` or a mapping of its settings, `values` fill placeholders.
 
     A private program needs a declared schema; its rows are read once, by the trusted core. Releases of the same
-    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `max_epsilon` is spent. If a
-    fit fails after that, the release is saved in a file beside the ledger, which the error names; a Synthesizer with
-    that `transcript` fits it again without rows and at no cost: `fit()`.
+    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `max_epsilon` is spent, at
+    the smallest delta of these releases or at `at_delta`. If a fit fails after that, the release is saved in a file
+    beside the ledger, which the error names; a Synthesizer with that `transcript` fits it again without rows and at no
+    cost: `fit()`.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})
@@ -69,6 +71,7 @@ class Synthesizer:
         data_id: str | None = None,
         ledger: str | Path | None = None,
         max_epsilon: float | None = None,
+        at_delta: float | None = None,
         transcript: Transcript | str | Path | None = None,
     ) -> None:
         self.program = program
@@ -80,6 +83,7 @@ class Synthesizer:
         self.data_id = data_id
         self.ledger = ledger
         self.max_epsilon = max_epsilon
+        self.at_delta = at_delta
         self.transcript = transcript
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
@@ -98,7 +102,9 @@ class Synthesizer:
             seed=self.seed,
             config=self.config,
             values=self.values,
-            privacy=PrivacyOptions(None if self.ledger is None else Path(self.ledger), self.data_id, self.max_epsilon),
+            privacy=PrivacyOptions(
+                None if self.ledger is None else Path(self.ledger), self.data_id, self.max_epsilon, self.at_delta
+            ),
             transcript=self.transcript,
         )
         fitted = flow.fit(request)

@@ -42,7 +42,7 @@ from cuts.model import store
 from cuts.model.sampling import sample_table
 from cuts.privacy.core import count_rows
 from cuts.privacy.ledger import Event
-from cuts.privacy.ledger_file import Entry, LedgerFile
+from cuts.privacy.ledger_file import Entry, LedgerFile, Limit
 from cuts.privacy.reading import cells_of
 from cuts.privacy.secret import reveal
 from cuts.privacy.transcript import Transcript, promise, render, transcript_from
@@ -50,6 +50,7 @@ from cuts.progress import Observer
 from cuts.synthesizer import Synthesizer
 from cuts.text.diagnostic import CutsError
 from models import fit_transcript
+from privacy.people import total_rho
 
 ROWS = 1_500
 SMALL = Config(components=20, steps=80, threads=1)
@@ -114,7 +115,7 @@ def released(
     data: str = "people",
     max_epsilon: float | None = None,
 ) -> FittedModel:
-    account = Account(book, data, max_epsilon)
+    account = Account(book, data, None if max_epsilon is None else Limit(max_epsilon))
     return fit_private(
         program(*commands, terms=terms),
         schema,
@@ -220,10 +221,11 @@ def test_the_same_seed_is_another_release_and_the_book_adds_up(book: LedgerFile)
     assert [a.values.tolist() for a in first.measurements[:3]] != [a.values.tolist() for a in second.measurements[:3]]
     (spent,) = book.spent()
     assert (spent.data, spent.releases) == ("people", 2)
-    assert spent.rho == first.ledger.spent + second.ledger.spent
-    assert spent.epsilon > 3.5
-    assert (first.ledger.history.releases, first.ledger.history.rho) == (0, 0)
-    assert (second.ledger.history.releases, second.ledger.history.rho) == (1, first.ledger.spent)
+    assert total_rho(spent.by_unit) == first.ledger.spent + second.ledger.spent
+    assert spent.total is not None
+    assert spent.total.epsilon > 3.5
+    assert first.ledger.history.spent == ()
+    assert second.ledger.history.spent == (first.ledger.spending,)
     assert first.ledger.history.data == second.ledger.history.data != "people"  # known by a salted hash
 
 
@@ -491,8 +493,8 @@ def test_a_person_with_very_many_rows_counts_a_few_times(book: LedgerFile) -> No
     assert abs(found.model.facts.rows - 503) < 350  # not 1,500
     ledger = known(found).ledger
     assert (ledger.terms.person, ledger.terms.max_rows_per_person) == ("patient", 3)
-    assert ledger.terms.unit == "one person (`patient`) with at most 3 rows"
-    assert ledger.terms.unit in promise(known(found))
+    assert str(ledger.terms.unit) == "one person (`patient`) with at most 3 rows"
+    assert str(ledger.terms.unit) in promise(known(found))
     ids = drawn(found.model, 60).column("patient").to_pylist()
     assert len(set(ids)) == 60
     assert not any("BUSY" in name or "other" in name for name in ids)
@@ -512,7 +514,7 @@ def test_the_same_noise_costs_more_for_more_rows_and_for_replacing(book: LedgerF
 
 def test_rows_of_a_person_without_a_column_to_tell_them_are_promised_together(book: LedgerFile) -> None:
     # Nothing can be left out then: that nobody has more rows is the owner's word, and the unit says so.
-    unit = known(released(book, people(100), terms=f"{TERMS} WITH max_rows_per_person=3")).ledger.terms.unit
+    unit = str(known(released(book, people(100), terms=f"{TERMS} WITH max_rows_per_person=3")).ledger.terms.unit)
     assert "3 rows" in unit
 
 
@@ -541,10 +543,10 @@ def test_what_an_interrupted_run_was_charged_stays(book: LedgerFile, monkeypatch
         released(book, people(100))
     monkeypatch.undo()
     (spent,) = book.spent()
-    assert (spent.releases, spent.rho) == (1, sum(event.cost for event in charged))
+    assert (spent.releases, total_rho(spent.by_unit)) == (1, sum(event.cost for event in charged))
     with pytest.raises(CutsError, match="budget-spent"):
         released(book, people(100), max_epsilon=3.0)
-    assert known(released(book, people(100))).ledger.history.rho == spent.rho
+    assert known(released(book, people(100))).ledger.history.spent == spent.by_unit
 
 
 def test_a_ledger_that_cannot_be_written_stops_before_a_row_is_read(tmp_path: Path) -> None:
@@ -588,7 +590,7 @@ def test_ctrl_c_in_the_middle_of_a_read_stops_and_does_not_crash(tmp_path: Path)
     )
     assert (done.stdout, done.stderr, done.returncode) == ("stopped\n", "", 0)
     (spent,) = LedgerFile(tmp_path / "ledger.jsonl").spent()
-    assert spent.rho > 0
+    assert total_rho(spent.by_unit) > 0
 
 
 # --- the synthesizer

@@ -237,7 +237,7 @@ def test_a_category_of_one_person_alone_is_not_found_however_often(book: LedgerF
     column = found.model.codec.schema["city"]
     assert isinstance(column, Category)
     assert column.categories == ("Graz-9f3a", "Linz", "Wien")
-    assert known(found).ledger.terms.unit == "one person (`who`) with at most 2 rows"
+    assert known(found).ledger.terms.unit.in_words(assumed=False) == "one person (`who`) with at most 2 rows"
 
 
 @pytest.mark.parametrize("share", ["20%", "90%"])

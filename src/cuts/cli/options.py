@@ -149,6 +149,17 @@ MaxEpsilonOption = Annotated[
         show_default=False,
     ),
 ]
+AtDeltaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--at-delta",
+        metavar="D",
+        min=1e-300,
+        max=1,
+        help="Delta at which --max-epsilon is checked. Default: the smallest delta of all releases of this data set.",
+        show_default=False,
+    ),
+]
 RowsOption = Annotated[
     int | None,
     typer.Option(
@@ -237,6 +248,7 @@ class ReleaseOptions:
     data_id: DataIdOption = None
     ledger: LedgerOption = None
     max_epsilon: MaxEpsilonOption = None
+    at_delta: AtDeltaOption = None
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -82,8 +82,13 @@ def write_report(path: Path, result: RunResult) -> None:
 
 
 def fit_facts(model: Model) -> dict[str, Any]:
-    """How a model was fitted, and the privacy budget it spent, as JSON values."""
+    """How a model was fitted, and the privacy budget it spent, as JSON values.
+
+    Times are left out for a private program: a running time may depend on the rows, and reports may be published.
+    """
     facts = {**asdict(model.facts), "components": model.mixture.components, "backbone": model.config.backbone}
+    if model.transcript is not None:
+        facts = {name: fact for name, fact in facts.items() if not name.endswith("_seconds")}
     data: dict[str, Any] = {"fit": plain(facts)}
     if model.codec.ties:
         data["ties"] = [{"column": t.column, "anchor": t.anchor, "learned": t.hidden.name} for t in model.codec.ties]

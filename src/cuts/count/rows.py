@@ -21,7 +21,7 @@ from cuts.count.spread_rows import sample_of_rows
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows
-from cuts.data.exchange.streams import ROWS, check_present
+from cuts.data.exchange.streams import ROWS, check_filled
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -66,7 +66,7 @@ class FileRows:
 
     def __init__(self, path: Path, csv: CsvOptions = DETECT_ALL) -> None:
         self.path, self._csv = path, csv
-        kind, _ = check_present(path)
+        kind, _ = check_filled(path)
         self._form = None if kind in ("parquet", "feather") else scan(path, csv=csv)
 
     @property

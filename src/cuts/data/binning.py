@@ -79,7 +79,7 @@ def fit_codec(
     for column in schema.modelled:
         if isinstance(column, Category):
             separated = list((sets or {}).get(column.name, ()))
-            bins.append(_category_bins(typed, column, separated, limits, declared=schema.provenance == "declared"))
+            bins.append(_category_bins(typed, column, separated, limits, declared=not schema.is_inferred))
         else:
             own_cuts = tuple((cuts or {}).get(column.name, ()))
             bins.append(numeric_bins(typed, column, own_cuts, quantiles.get(column.name)))

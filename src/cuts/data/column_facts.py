@@ -50,7 +50,7 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
         bins = sizes.get(column.name)
         notes = [*_notes(column, follows.get(column.name), schema), *_formula_notes(column, found, schema)]
         if isinstance(column, Category) and isinstance(bins, CategoryBins):
-            notes += _category_notes(typed, column, bins, limits, declared=schema.provenance == "declared")
+            notes += _category_notes(typed, column, bins, limits, declared=not schema.is_inferred)
         facts.append(
             ColumnFacts(column.name, _kind(column), _values(column), missing, bins.size if bins else 0, tuple(notes))
         )

@@ -29,7 +29,9 @@ from cuts.data.computed import Formula, LinearSum
 from cuts.data.temporal import show_moment
 from cuts.vocab.fairness_measures import default_outcome
 
-Provenance = Literal["declared", "inferred", "discovered"]  # discovered: privately, for a part of the budget
+# Where categories and ranges come from: stated by the owner of the data, read from the rows, discovered privately for a
+# part of the budget, or a file that does not say. A private program needs to know.
+Provenance = Literal["declared", "inferred", "discovered", "unstated"]
 MAX_CATEGORIES = 64  # bins per category column
 MIN_COUNT = 5  # rows per category
 
@@ -79,6 +81,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether categories and ranges were read from the rows; then rare ones may be left out."""
+        return self.provenance == "inferred"
 
     def learned(self, name: str) -> Modelled:
         """A column that is neither an identifier nor empty."""
@@ -137,7 +144,9 @@ def desired_outcome(schema: Schema, target: str, named: str | None = None) -> st
 
 def as_data(schema: Schema) -> dict[str, Any]:
     """The schema as JSON values, in the order people read it."""
-    data: dict[str, Any] = {"name": schema.name, "provenance": schema.provenance}
+    data: dict[str, Any] = {"name": schema.name}
+    if schema.provenance != "unstated":
+        data["provenance"] = schema.provenance
     if schema.label is not None:
         data["label"] = schema.label
     if schema.protected:

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import tomli_w
 
@@ -20,7 +20,6 @@ from cuts.data.schema import (
     Empty,
     Identifier,
     Integer,
-    Provenance,
     Real,
     Schema,
     Temporal,
@@ -115,7 +114,7 @@ def schema_from(data: object, title: str) -> Schema:
         columns=tuple(column for column in columns if column is not None),
         label=data.get("label"),
         protected=tuple(data.get("protected", [])),
-        provenance=data.get("provenance", "declared"),
+        provenance=data.get("provenance", "unstated"),
         derived=derived,
         dropped=tuple(data.get("drop", [])),
         max_categories=data.get("max_categories", MAX_CATEGORIES),
@@ -182,7 +181,7 @@ def _setting_problems(data: Mapping[str, Any], title: str) -> Iterator[Diagnosti
         number = data.get(key, default)
         if not isinstance(number, int) or isinstance(number, bool) or number < smallest:
             yield bad_schema(title, f"`{key}` must be a whole number, at least {smallest}", f"{key} = {default}")
-    if data.get("provenance", "declared") not in get_args(Provenance):
+    if data.get("provenance", "declared") not in ("declared", "inferred", "discovered"):
         wanted = "`provenance` must be `declared`, `inferred` or `discovered`"
         yield bad_schema(title, wanted, 'provenance = "declared"')
 
