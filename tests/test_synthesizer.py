@@ -198,7 +198,7 @@ def test_a_table_with_nothing_to_learn_is_told() -> None:
 def test_parameters_are_read_set_and_cloned() -> None:
     made = Synthesizer(RULE, label="age", seed=3, config=Config(steps=5), values={"tol": 1.0})
     params = made.get_params()
-    of_privacy = ["data_id", "ledger", "max_epsilon", "transcript"]
+    of_privacy = ["data_id", "ledger", "max_epsilon", "at_delta", "transcript"]
     assert list(params) == ["program", "schema", "label", "seed", "config", "values", *of_privacy]
     copy = clone(made)
     assert copy is not made

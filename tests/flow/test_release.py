@@ -5,6 +5,7 @@ Noise has no seed, so every bound on a noisy number here is many times its stand
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import subprocess
@@ -44,7 +45,7 @@ from cuts.privacy.core import count_rows
 from cuts.privacy.ledger import Event
 from cuts.privacy.ledger_file import Entry, LedgerFile, Limit
 from cuts.privacy.reading import cells_of
-from cuts.privacy.secret import reveal
+from cuts.privacy.secret import Secret, reveal
 from cuts.privacy.transcript import Transcript, promise, render, transcript_from
 from cuts.progress import Observer
 from cuts.synthesizer import Synthesizer
@@ -249,7 +250,7 @@ def test_more_than_allowed_is_refused_before_the_rows_are_read(book: LedgerFile)
             raise AssertionError("the rows were read")
 
     for most in (2.9, 0.0):
-        account = Account(book, "people", most)
+        account = Account(book, "people", Limit(most))
         with pytest.raises(CutsError, match="budget-spent") as caught:
             fit_private(program(), SCHEMA, Untouchable(), account, config=SMALL)
         assert caught.value.exit_code == 5
@@ -708,3 +709,18 @@ def test_free_models_and_draws_of_a_transcript_are_the_same_for_a_seed(transcrip
     first, again = (private.fit_free(transcript, config, seed=3, observer=Observer()) for _ in range(2))
     assert private.draw_free(first).arrow.equals(private.draw_free(again).arrow)
     assert private.draw_free(first).rows == transcript.rows
+
+
+@pytest.mark.parametrize("terms", [TERMS, f"{TERMS} WITH domain_budget=30%"])
+def test_no_true_count_is_kept_in_memory(book: LedgerFile, terms: str) -> None:
+    gc.collect()
+    before = {id(each) for each in _secrets()}
+    schema = replace(SCHEMA, provenance="inferred" if "domain" in terms else "declared")
+    found = fit_private(program(terms=terms), schema, cells_of(people(5_000)), Account(book, "people"), config=SMALL)
+    assert found.model.transcript is not None
+    left = [each for each in _secrets() if id(each) not in before]
+    assert [reveal(each) for each in left] == [None] * len(left)
+
+
+def _secrets() -> list[Secret[object]]:
+    return [each for each in gc.get_objects() if type(each) is Secret]

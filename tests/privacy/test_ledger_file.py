@@ -583,6 +583,13 @@ def test_a_link_to_a_ledger_shares_its_lock(ledger_file: LedgerFile, tmp_path: P
     ]
 
 
+def test_a_link_to_itself_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "loop.jsonl"
+    path.symlink_to(path)
+    with pytest.raises(CutsError):
+        LedgerFile(path).open("patients", opened(), "schema")
+
+
 def test_who_waits_long_enough_goes_on_when_the_other_process_is_killed(ledger_file: LedgerFile) -> None:
     with held_by_another_process(ledger_file.path) as process:
         process.kill()

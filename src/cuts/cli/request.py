@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from errno import EISDIR
+from os.path import realpath
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
@@ -87,9 +88,9 @@ def check_places(*paths: Path | None) -> None:
 
 def check_apart(written: Sequence[Path | None], read: Sequence[str | Path | None]) -> None:
     """Refuse to replace a file that is read."""
-    inputs = {Path(path).resolve() for path in read if path is not None}
+    inputs = {realpath(path) for path in read if path is not None}  # `Path.resolve` fails on a link to itself
     for path in filter(None, written):
-        if path.exists() and path.resolve() in inputs:
+        if path.exists() and realpath(path) in inputs:
             raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")
 
 

@@ -109,7 +109,7 @@ class Chain:
 @contextmanager
 def locked(path: Path, max_wait: float, begin: Position = START) -> Iterator[Chain]:
     """The chain of a ledger file from a position on, while no other process reads or writes the file."""
-    real = path.resolve()
+    real = Path(os.path.realpath(path))
     lock = real.with_name(f"{real.name}.lock")
     try:
         real.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def locked(path: Path, max_wait: float, begin: Position = START) -> Iterator[Cha
 
 def head_path(path: Path) -> Path:
     """The head file of a ledger, beside its real path."""
-    real = path.resolve()
+    real = Path(os.path.realpath(path))
     return real.with_name(f"{real.name}.head")
 
 
