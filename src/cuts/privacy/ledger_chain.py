@@ -114,7 +114,7 @@ def locked(path: Path, max_wait: float, begin: Position = START) -> Iterator[Cha
     try:
         real.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(lock, timeout=max_wait):
-            yield _read(real, begin)
+            yield _read(path, begin)
     except Timeout:
         raise ledger_in_use(path, lock, max_wait) from None
     except OSError as error:
