@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ from cuts.config import Config
 from cuts.count.rows import MAX_ROWS
 from cuts.data.codec import build_codec
 from cuts.data.conform import check_table
+from cuts.data.exchange.files import save
 from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Category, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.schema_file import render_toml
@@ -724,3 +726,23 @@ def test_no_true_count_is_kept_in_memory(book: LedgerFile, terms: str) -> None:
 
 def _secrets() -> list[Secret[object]]:
     return [each for each in gc.get_objects() if type(each) is Secret]
+
+
+def test_declared_decimals_of_moments_are_written(book: LedgerFile, tmp_path: Path) -> None:
+    columns = (
+        Temporal("at", "timestamp", 1_704_067_200.0, 1_735_689_599.0, 12),
+        Temporal("measured", "timestamp", 1_704_067_200.0, 1_735_689_599.0, 12, decimals=3),
+        Temporal("opens", "time", 0.0, 86_399.0, 12),
+        Temporal("stay", "duration", 0.0, 864_000.0, 12),
+    )
+    texts = ["2024-03-01 08:30:00", "2024-03-01 08:30:00.250", "08:30:00", "1 days 02:00:00"]
+    rows = pa.table({column.name: [text] * 200 for column, text in zip(columns, texts, strict=True)})
+    found = fit_private(program(), Schema("t", columns), cells_of(rows), Account(book, "t"), config=SMALL)
+    save(sample_table(found.model, 50), tmp_path / "t.csv")
+    written = [line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines()[1:]]
+    patterns = [r"2024-\d\d-\d\d \d\d:\d\d:\d\d", r"2024-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"]
+    patterns += [r"\d\d:\d\d:\d\d", r"\d days \d\d:\d\d:\d\d"]
+    for row in written:
+        assert [re.fullmatch(pattern, cell) is not None for pattern, cell in zip(patterns, row, strict=True)] == [
+            True
+        ] * 4

@@ -72,6 +72,7 @@ def render_declaration(schema: Schema) -> str:
         lines += ["", _heading(name), _line("kind", column["kind"])]
         lines += ["range = [LOWEST, HIGHEST]"] if "range" in column else []
         lines += ['categories = ["ALL", "OF", "THEM"]'] if "categories" in column else []
+        lines += ["missing = TRUE_OR_FALSE"] if {"range", "categories"} & column.keys() else []
     return "\n".join(lines) + "\n"
 
 
