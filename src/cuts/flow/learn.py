@@ -17,6 +17,8 @@ from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
 from cuts.data.conform import conform
+from cuts.data.identifiers import place_all
+from cuts.data.personal import personal_columns
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.data.tie_search import find_ties
@@ -53,8 +55,11 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     planned = plan(spec, request.config)
     observer.stage("reading a sample of the rows")
     prepared = prepare([planned], opened, request.config, request.seed)
+    warnings = [*opened.warnings]
     if prepared.sample.rows < FEW_ROWS:
-        observer.warned([few_rows(prepared.sample.rows)], request.filled.source)
+        warnings.append(few_rows(prepared.sample.rows))
+    if warnings:
+        observer.warned(warnings, request.filled.source)
     observer.stage("counting")
     counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted)
     learned = prepared.with_counts(counts)
@@ -72,6 +77,7 @@ class OpenedRows:
     rows: Rows
     schema: Schema
     surveyed: Table | None = None
+    warnings: tuple[Diagnostic, ...] = ()  # about what the rows look like
 
     def sample(self) -> Table:
         """Rows evenly spread over all."""
@@ -88,7 +94,7 @@ def open_rows(request: FitRequest) -> OpenedRows:
     rows = source.rows()
     surveyed = survey(rows, table_name(program), request.label)
     check_size(surveyed.sample)
-    return OpenedRows(rows, surveyed.schema, surveyed.sample)
+    return OpenedRows(rows, surveyed.schema, surveyed.sample, personal_columns(surveyed.schema))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,8 +119,9 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     """What is known before counting, for the first of some plans; the bins suit the conditions of all of them."""
     find_device(config.device)
     find_backbone(config)
-    binned, sample = with_bins(opened.schema, config), opened.sample()
+    sample = opened.sample()
     check_size(sample)
+    binned = place_all(with_bins(opened.schema, config), sample, seed)
     typed = conform(sample, binned)
     ties = choose_ties([each.spec for each in plans], typed, binned) if config.ties else ()
     inner = coordinates(binned, ties)

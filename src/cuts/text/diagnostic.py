@@ -67,6 +67,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "other-terms",
     "outside-domain",
     "outside-schema",
+    "personal-data",
     "private-schema",
     "protected-equals-target",
     "rare-condition",
