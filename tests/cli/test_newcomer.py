@@ -1,4 +1,4 @@
-"""A table as people have it: what the tool takes for personal data, it says."""
+"""Two tables as people have them: what the tool leaves out, takes for personal data or could not check, it says."""
 
 from __future__ import annotations
 
@@ -18,6 +18,74 @@ FAST = "steps = 60\nsmoothing = 0.0\n"
 
 def cuts(*words: str | Path) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
+
+
+# --- travel records: rare values
+
+
+@pytest.fixture(scope="module")
+def travel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 600 flights, 4 of them of the carrier HA and 2 of YV, and a program that names HA."""
+    folder = tmp_path_factory.mktemp("travel")
+    rng = np.random.default_rng(0)
+    carriers = np.array(["AA", "DL", "UA"])[rng.integers(0, 3, 600)]
+    carriers[:4], carriers[4:6] = "HA", "YV"
+    distances = np.where(carriers == "HA", 2_500, rng.integers(100, 3_000, 600))
+    pd.DataFrame({"carrier": carriers, "distance": distances}).to_csv(folder / "flights.csv", index=False)
+    (folder / "fast.toml").write_text(FAST)
+    rule = "ENFORCE: carrier == HA IMPLIES distance > 2000;"
+    (folder / "flights.cuts").write_text(f'SYNTHESIZE: "flights.csv";\n    {rule}\nEND;\n')
+    return folder
+
+
+def test_inferring_a_schema_says_which_values_are_rare_and_how_to_keep_them(travel: Path) -> None:
+    found = cuts("schema", "infer", travel / "flights.csv")
+    assert found.exit_code == 0
+    assert '"HA"' in found.stdout
+    assert "warning[rare-values]: values with fewer than 5 rows are never sampled:" in found.stderr
+    assert "`carrier` (2 of 5 values, in 6 of 600 rows (1 %))" in found.stderr
+    assert "keep all of them with `min_count = 0` in the schema" in found.stderr
+    shown = cuts("schema", "show", travel / "flights.csv").stdout
+    assert "never sampled (fewer than 5 rows): 2 values in 1 % of the rows, `HA`, `YV`" in shown
+
+
+def test_a_rare_value_that_a_rule_names_survives_and_the_others_are_named_as_lost(travel: Path) -> None:
+    config = ("--config", travel / "fast.toml")
+    result = cuts("run", travel / "flights.cuts", "-n", "5000", "-o", travel / "made.csv", *config)
+    assert result.exit_code == 0, result.output
+    assert "`carrier` (1 of 5 values, in 2 of 600 rows (0.33 %))" in result.stderr
+    made = pd.read_csv(travel / "made.csv")
+    assert set(made["carrier"]) == {"AA", "DL", "HA", "UA"}
+    assert (made.loc[made["carrier"] == "HA", "distance"] > 2_000).all()
+    fitted = cuts("fit", travel / "flights.cuts", "-o", travel / "m.synth", *config)
+    assert "warning[rare-values]" in fitted.stderr
+    schema = cuts("schema", "infer", travel / "flights.csv").stdout
+    (travel / "all.toml").write_text(f"min_count = 0\n{schema}")
+    kept = cuts("run", travel / "flights.cuts", "--schema", travel / "all.toml", "-o", travel / "all.csv", *config)
+    assert "rare-values" not in kept.stderr
+
+
+def test_a_rule_that_applies_to_no_row_is_a_warning_and_not_a_success(travel: Path) -> None:
+    table = pd.read_csv(travel / "flights.csv")
+    table[table["carrier"] == "AA"].to_csv(travel / "part.csv", index=False)
+    schema = cuts("schema", "infer", travel / "flights.csv", "-o", travel / "flights.toml")
+    assert schema.exit_code == 0
+    result = cuts("verify", travel / "flights.cuts", travel / "part.csv", "--schema", travel / "flights.toml")
+    assert result.exit_code == 0
+    assert re.search(r"2  no rows  applies to none of \d+ rows ", result.stdout)
+    assert "0 hold, 0 fail, 1 warning: line 2 applies to no row" in result.stdout
+    assert "100" not in result.stdout
+
+
+def test_a_rule_that_applied_to_no_real_row_has_no_share_of_them(travel: Path) -> None:
+    table = pd.read_csv(travel / "flights.csv")
+    table[table["carrier"] != "HA"].to_csv(travel / "without.csv", index=False)
+    schema = cuts("schema", "infer", travel / "flights.csv", "-o", travel / "flights.toml")
+    assert schema.exit_code == 0
+    words = ("--data", travel / "without.csv", "--schema", travel / "flights.toml", "--config", travel / "fast.toml")
+    result = cuts("run", travel / "flights.cuts", *words, "-q", "-o", travel / "without_made.csv")
+    assert result.exit_code == 0, result.output
+    assert re.search(r"2 +100.00 % +no rows ", result.stdout)
 
 
 # --- customers: personal data

@@ -24,11 +24,13 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import counts, print_json, say
+from cuts.data.binning import fit_codec
 from cuts.data.column_facts import column_facts, find_derived
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
 from cuts.data.personal import personal_columns
+from cuts.data.rare_values import rare_values
 from cuts.data.relations import find_relations
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
@@ -116,7 +118,7 @@ def schema_infer(
     else:
         for column, formula in relations:
             say(f'`{column}` equals {formula.text} in every row; `formula = "{formula.text}"` in the schema keeps this')
-    warnings = (*personal_columns(schema, [*ids, *kept]),)
+    warnings = (*personal_columns(schema, [*ids, *kept]), *rare_values(conform(rows, schema), fit_codec(rows, schema)))
     if warnings:
         say(diagnostics.as_text(warnings))
     as_json = format == "json" or (output is not None and output.suffix.lower() == ".json")

@@ -19,6 +19,7 @@ from cuts.data.codec import Codec, Codes, encode
 from cuts.data.conform import conform
 from cuts.data.identifiers import place_all
 from cuts.data.personal import personal_columns
+from cuts.data.rare_values import rare_values
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.data.tie_search import find_ties
@@ -55,7 +56,7 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     planned = plan(spec, request.config)
     observer.stage("reading a sample of the rows")
     prepared = prepare([planned], opened, request.config, request.seed)
-    warnings = [*opened.warnings]
+    warnings = [*opened.warnings, *prepared.losses()]
     if prepared.sample.rows < FEW_ROWS:
         warnings.append(few_rows(prepared.sample.rows))
     if warnings:
@@ -109,6 +110,10 @@ class Prepared:
     label: str | None
     config: Config
     seed: int
+
+    def losses(self) -> tuple[Diagnostic, ...]:
+        """A warning if the model loses rare values."""
+        return rare_values(conform(self.sample, self.codec.schema), self.codec)
 
     def with_counts(self, counts: Marginals) -> Learned:
         """What a fit needs, once the rows are counted."""

@@ -71,6 +71,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "private-schema",
     "protected-equals-target",
     "rare-condition",
+    "rare-values",
     "reads-private-data",
     "redundant-command",
     "rules-too-large",
