@@ -90,6 +90,11 @@ class Verdict:
     note: str = ""
     panel: PanelResult | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the command is a rule that applies to no row: it holds, but nothing was checked."""
+        return self.rows is not None and self.rows.applicable == 0
+
 
 def verify(
     spec: Spec,
@@ -207,6 +212,7 @@ def _verdict(
         case RowRule():
             rows = _rows(command, table, None if spec.privacy is not None else written)
             is_met = rows.satisfied == rows.total
+            note = "" if rows.applicable else "applies to no row"
         case TableGoal(goal):
             facts = tuple(facts_by_key[comparison.key] for comparison in comparisons_of(command))
             is_met = _met(goal, facts_by_key)

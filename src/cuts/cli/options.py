@@ -189,6 +189,15 @@ IdOption = Annotated[
         show_default=False,
     ),
 ]
+KeepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="COLUMN",
+        help="Learn the real values of this column even if they look like personal data or free text. Repeatable.",
+        show_default=False,
+    ),
+]
 FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Output format.")]
 
 

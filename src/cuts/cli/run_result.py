@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,4 +168,5 @@ def _selection(calibration: Calibration) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+    """A share in percent; a share of no rows is none."""
+    return "no rows" if isnan(share) else f"{100 * share:.2f} %"

@@ -221,16 +221,14 @@ def _category_bins(
     typed: Table, column: Category, sets: list[frozenset[str]], limits: Limits, *, declared: bool
 ) -> CategoryBins:
     counts = category_counts(typed, column)
-    mentioned = frozenset().union(*(s for s in sets if len(s) <= limits.max_categories))
-    floor = 0 if declared else limits.min_count
-    drawn = {c: n for c, n in counts.items() if n >= floor or c in mentioned}
-    if not any(drawn.values()):
-        drawn = dict(counts)  # every value is rare: nothing else could be drawn
+    drawn = _sampled(counts, 0 if declared else limits.min_count, named=frozenset().union(*sets))
     groups = _groups(column, drawn, counts, sets, limits)
     position = {category: i for i, category in enumerate(column.categories)}
     members = []
     for group in groups:
         weights = np.array([float(drawn.get(c, 0)) for c in group])
+        if not weights.any():  # the program names all others: these cannot be put with any of them
+            weights = np.array([float(counts[c]) for c in group])
         members.append((np.array([position[c] for c in group]), weights if weights.any() else np.ones(len(group))))
     return CategoryBins(column, groups, join_members(members))
 
@@ -242,6 +240,17 @@ def category_counts(typed: Table, column: Category) -> dict[str, int]:
         if entry["values"] in counts:
             counts[entry["values"]] = int(entry["counts"])
     return counts
+
+
+def _sampled(counts: dict[str, int], min_count: int, *, named: frozenset[str]) -> dict[str, int]:
+    """The rows of the categories to sample: those with `min_count` rows and those that are named.
+
+    All of them if every value is rare: then nothing else could be sampled.
+    """
+    frequent = {c for c, rows in counts.items() if rows >= min_count}
+    if not any(counts[c] for c in frequent):
+        return dict(counts)
+    return {c: rows for c, rows in counts.items() if c in frequent or c in named}
 
 
 def _groups(

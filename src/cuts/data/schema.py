@@ -177,8 +177,9 @@ def _column_data(column: Column) -> dict[str, Any]:
                 data["ordered"] = True
         case Integer() | Real() | Temporal():
             data = _numeric_data(column)
-        case Identifier(_, pattern, start):
-            data = {"kind": "id", **({"pattern": pattern} if pattern is not None else {}), "start": start}
+        case Identifier(_, pattern, start, _, regex):
+            form = {"pattern": pattern, "regex": regex, "start": start}
+            data = {"kind": "id", **{key: value for key, value in form.items() if value is not None}}
         case Empty():
             return {"kind": "empty"}
     if column.missing:

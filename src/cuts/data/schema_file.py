@@ -12,6 +12,7 @@ import tomli_w
 
 from cuts.data.columns import Binning, Numeric
 from cuts.data.computed import Formula, parse_formula
+from cuts.data.identifiers import counts_up
 from cuts.data.schema import (
     MAX_CATEGORIES,
     MIN_COUNT,
@@ -39,7 +40,7 @@ _KEYS = {
     "integer": _NUMERIC_KEYS,
     "real": (*_NUMERIC_KEYS, "decimals"),
     **dict.fromkeys(_MOMENT_KINDS, (*_NUMERIC_KEYS, "decimals", "zone")),
-    "id": ("kind", "pattern", "start", "missing"),
+    "id": ("kind", "pattern", "regex", "start", "missing"),
     "empty": ("kind",),
 }
 
@@ -234,10 +235,7 @@ def _make(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
         case "category":
             return _category(name, fields, missing)
         case "id":
-            start = fields.get("start", 1)
-            if not isinstance(start, int) or isinstance(start, bool) or not isinstance(fields.get("pattern", ""), str):
-                raise ValueError("`pattern` must be a string and `start` a whole number")
-            return Identifier(name, fields.get("pattern"), start, missing)
+            return _identifier(name, fields, missing)
         case "empty":
             return Empty(name)
         case _:
@@ -250,6 +248,16 @@ def _category(name: str, fields: Mapping[str, Any], missing: bool) -> Category:
         raise ValueError('it needs `categories`, a list of strings, e.g. ["Female", "Male"]')
     texts = tuple(str(c).lower() if isinstance(c, bool) else str(c) for c in categories)
     return Category(name, texts, _flag(fields, "ordered"), missing)
+
+
+def _identifier(name: str, fields: Mapping[str, Any], missing: bool) -> Identifier:
+    start, pattern, regex = (fields.get(key) for key in ("start", "pattern", "regex"))
+    is_whole = start is None or (isinstance(start, int) and not isinstance(start, bool))
+    if not is_whole or not all(text is None or isinstance(text, str) for text in (pattern, regex)):
+        raise ValueError("`pattern` and `regex` must be strings and `start` a whole number")
+    if pattern is not None and not counts_up(pattern):
+        raise ValueError("nothing in `pattern` stands for a character that varies; `#` is a digit, `A` a letter")
+    return Identifier(name, pattern, start, missing, regex)
 
 
 def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> Column:

@@ -17,6 +17,9 @@ from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
 from cuts.data.conform import conform
+from cuts.data.identifiers import place_all
+from cuts.data.personal import personal_columns
+from cuts.data.rare_values import rare_values
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.data.tie_search import find_ties
@@ -53,8 +56,11 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     planned = plan(spec, request.config)
     observer.stage("reading a sample of the rows")
     prepared = prepare([planned], opened, request.config, request.seed)
+    warnings = [*opened.warnings, *prepared.losses()]
     if prepared.sample.rows < FEW_ROWS:
-        observer.warned([few_rows(prepared.sample.rows)], request.filled.source)
+        warnings.append(few_rows(prepared.sample.rows))
+    if warnings:
+        observer.warned(warnings, request.filled.source)
     observer.stage("counting")
     counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted)
     learned = prepared.with_counts(counts)
@@ -72,6 +78,7 @@ class OpenedRows:
     rows: Rows
     schema: Schema
     surveyed: Table | None = None
+    warnings: tuple[Diagnostic, ...] = ()  # about what the rows look like
 
     def sample(self) -> Table:
         """Rows evenly spread over all."""
@@ -88,7 +95,7 @@ def open_rows(request: FitRequest) -> OpenedRows:
     rows = source.rows()
     surveyed = survey(rows, table_name(program), request.label)
     check_size(surveyed.sample)
-    return OpenedRows(rows, surveyed.schema, surveyed.sample)
+    return OpenedRows(rows, surveyed.schema, surveyed.sample, personal_columns(surveyed.schema))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +111,10 @@ class Prepared:
     config: Config
     seed: int
 
+    def losses(self) -> tuple[Diagnostic, ...]:
+        """A warning if the model loses rare values."""
+        return rare_values(conform(self.sample, self.codec.schema), self.codec)
+
     def with_counts(self, counts: Marginals) -> Learned:
         """What a fit needs, once the rows are counted."""
         return Learned(self.plan, self.codec, self.sample, self.codes, counts, self.label, self.config, self.seed)
@@ -113,8 +124,9 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     """What is known before counting, for the first of some plans; the bins suit the conditions of all of them."""
     find_device(config.device)
     find_backbone(config)
-    binned, sample = with_bins(opened.schema, config), opened.sample()
+    sample = opened.sample()
     check_size(sample)
+    binned = place_all(with_bins(opened.schema, config), sample, seed)
     typed = conform(sample, binned)
     ties = choose_ties([each.spec for each in plans], typed, binned) if config.ties else ()
     inner = coordinates(binned, ties)
