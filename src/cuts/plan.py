@@ -17,6 +17,7 @@ from cuts.data.codec import Codec
 from cuts.data.columns import Numeric
 from cuts.data.schema import Category, Schema
 from cuts.data.ties import coordinates
+from cuts.lang import tolerance
 from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
@@ -38,6 +39,7 @@ from cuts.lang.spec import (
     TableGoal,
 )
 from cuts.lang.targets import target_values
+from cuts.lang.tolerance import Tolerance
 from cuts.lang.walks import level, statistics_of
 from cuts.logic.core import Cuts, comparisons, find_cuts, tied_codec
 from cuts.logic.layout import conditions, lay_out
@@ -232,7 +234,8 @@ def _promise(command: Bound) -> str:
             return "guaranteed"
         case TableGoal(goal):
             slack = sorted(set(_tolerances(goal)))
-            return "checked as written" if slack == [0.0] else f"checked within {' / '.join(map(short, slack))}"
+            shown = " / ".join(tolerance.shown(each.value, each.basis) for each in slack)
+            return f"checked within {shown}" if any(each.value for each in slack) else "checked as written"
         case TableAim(_, _, _, budget):
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
         case ModelGoal() | ModelAim():
@@ -285,12 +288,14 @@ def _weight(weight: float | None) -> str:
     return "automatic weight" if weight is None else f"weight {short(weight)}"
 
 
-def _tolerances(goal: Goal) -> Sequence[float]:
+def _tolerances(goal: Goal) -> Sequence[Tolerance]:
     match goal:
-        case Relation() | Distribution():
-            return (goal.tolerance,)
+        case Relation():
+            return (Tolerance(goal.tolerance, goal.basis),)
+        case Distribution():
+            return (Tolerance(goal.tolerance, "unit"),)
         case AllOf(parts) | AnyOf(parts):
-            return [tolerance for part in parts for tolerance in _tolerances(part)]
+            return [each for part in parts for each in _tolerances(part)]
         case _:
             assert_never(goal)
 

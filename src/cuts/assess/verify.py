@@ -19,6 +19,7 @@ from cuts.lang.comparisons import Comparison, comparisons, comparisons_of
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
+    Basis,
     Bound,
     Distribution,
     Goal,
@@ -38,6 +39,7 @@ from cuts.lang.walks import columns_of, level, shares_of
 from cuts.read import exact
 
 MAX_EXAMPLES = 3  # rows shown that break a rule
+ALREADY_MET = "already met by the real rows"
 _NOT_TRAINED = "needs classifiers trained on the table and evaluated on real rows (`--real`)"
 
 
@@ -73,6 +75,7 @@ class Fact:
     model: float | None = None
     gap: bool = False
     statistic: str = ""
+    basis: Basis = "stated"  # of the tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +188,7 @@ def _fact(number: Comparison, table: Table, schema: Schema) -> Fact:
         number.about,
         gap=number.is_gap,
         statistic=number.text,
+        basis=number.basis,
     )
 
 
@@ -210,6 +214,7 @@ def _verdict(
         case TableGoal(goal):
             facts = tuple(facts_by_key[comparison.key] for comparison in comparisons_of(command))
             is_met = _met(goal, facts_by_key)
+            note = ALREADY_MET if _met(goal, {key: _of_real(fact) for key, fact in facts_by_key.items()}) else ""
         case TableAim(direction):
             facts = (facts_by_key[command.key],)
             note = f"{direction.lower()}d: no target to meet"
@@ -224,6 +229,13 @@ def _verdict(
             assert_never(command)
     command_fields = (origin.number, origin.line, origin.text, origin.title, level(command))
     return Verdict(*command_fields, is_met, rows, facts, note, panel)
+
+
+def _of_real(fact: Fact) -> Fact:
+    """The fact of the real rows; without them it does not hold."""
+    if fact.real is None or fact.op is None or fact.target is None or fact.tolerance is None:
+        return replace(fact, holds=False)
+    return replace(fact, holds=_within(fact.real, fact.op, 0.0 if fact.gap else fact.target, fact.tolerance))
 
 
 def _evaluated_on(spec: Spec) -> str:

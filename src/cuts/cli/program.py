@@ -171,7 +171,7 @@ def verify(
     csv = CsvOptions(delimiter, quote, encoding)
     rows = inputs.open_table(table, csv)
     real_rows = None if real is None else inputs.open_table(real, csv)
-    known = inputs.schema_for_table(parsed, schema, rows)
+    known = inputs.schema_for_table(parsed, schema, rows, real_rows)
     outcome = judge.verify(parsed, known, rows, values=values(set_), real=real_rows)
     if format == "json":
         print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})

@@ -14,6 +14,7 @@ from cuts.assess.request import EvaluateOptions, Part
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.data.exchange.tables import from_frame
+from cuts.data.middles import with_middles
 from cuts.data.schema import Schema
 from cuts.flow.checks import check_shows_real
 from cuts.flow.inputs import infer_for_target
@@ -37,15 +38,16 @@ def verify(
     """One verdict per command on a table or frame; raises `CutsError` when the program does not fit the schema.
 
     Each verdict also shows the statistics of the `real` table or frame and of the `model`; see `assess.verify.verify`.
-    Statistics of real rows are not private, so `real` is refused for a private program.
+    Default tolerances follow from the real rows as well. Statistics of them are not private, so `real` is refused for a
+    private program.
     """
     if real is not None:
         check_shows_real(program)
     filled = fill(program, values or {})
-    spec, diagnostics = bind_all(filled, schema)
+    real_table = None if real is None else from_frame(real)
+    spec, diagnostics = bind_all(filled, schema if real_table is None else with_middles(schema, real_table))
     if spec is None:
         raise CutsError(diagnostics, program.source)
-    real_table = None if real is None else from_frame(real)
     return verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel)
 
 

@@ -17,13 +17,14 @@ from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
 from cuts.data.conform import conform
+from cuts.data.middles import with_middles
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.data.tie_search import find_ties
 from cuts.data.ties import Tie, coordinates, with_hidden
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
-from cuts.flow.checks import check, require
+from cuts.flow.checks import check, require, with_rows
 from cuts.flow.free_model import fit_smoothed
 from cuts.flow.inputs import find_schema, find_source, table_name
 from cuts.flow.memory import choose_smoothing
@@ -50,8 +51,11 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     """The model of a program's rows, shaped by its commands."""
     opened = open_rows(request)
     spec = require(check(request.filled, opened.schema), observer)
-    planned = plan(spec, request.config)
     observer.stage("reading a sample of the rows")
+    if opened.surveyed is None:
+        opened = opened.with_sample()
+        spec = with_rows(request.filled, opened.schema)
+    planned = plan(spec, request.config)
     prepared = prepare([planned], opened, request.config, request.seed)
     if prepared.sample.rows < FEW_ROWS:
         observer.warned([few_rows(prepared.sample.rows)], request.filled.source)
@@ -77,6 +81,11 @@ class OpenedRows:
         """Rows evenly spread over all."""
         return spread_sample(self.rows) if self.surveyed is None else self.surveyed
 
+    def with_sample(self) -> OpenedRows:
+        """The same after a sample was read, from which default tolerances follow."""
+        sample = self.sample()
+        return OpenedRows(self.rows, with_middles(self.schema, sample), sample)
+
 
 def open_rows(request: FitRequest) -> OpenedRows:
     """The rows that a program is about. Unless their schema is known, all of them are read to infer it."""
@@ -88,7 +97,7 @@ def open_rows(request: FitRequest) -> OpenedRows:
     rows = source.rows()
     surveyed = survey(rows, table_name(program), request.label)
     check_size(surveyed.sample)
-    return OpenedRows(rows, surveyed.schema, surveyed.sample)
+    return OpenedRows(rows, surveyed.schema, surveyed.sample).with_sample()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
