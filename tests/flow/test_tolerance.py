@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from console import run as run_cuts
 
+from console import run as run_cuts
 from cuts import CutsError, check, parse, verify
 from cuts.assess.render import as_text
 from cuts.data.infer import infer_schema

@@ -12,7 +12,7 @@ judging tables, is `checks.py` and `judge.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -156,6 +156,16 @@ def sample(
     else:
         save_blocks(collector.passed(chunks), output, form)
     return collector.sample()
+
+
+def verify_sample(model: Model, drawn: Sample, *, only_rules: bool = False) -> tuple[Verdict, ...]:
+    """The verdicts on rows of a model, within the tolerances of the rows it was fitted to.
+
+    With `only_rules`, for rows that were restricted or completed: statistics are about a whole table.
+    """
+    if only_rules:
+        return verify_spec(replace(model.spec, commands=model.spec.rules), drawn.table)
+    return verify_spec(model.spec, drawn.table, model=model.facts.numbers)
 
 
 class _Collector:
