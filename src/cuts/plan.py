@@ -224,11 +224,11 @@ def asks_for_less(command: Command) -> bool:
 
 def _step(command: Bound, form: Form | None, codec: Codec) -> Step:
     origin, way = command.origin, _way(command, form, codec)
-    how = _how(command, way, form)
-    return Step(origin.number, origin.line, origin.title, level(command), _promise(command), way, how)
+    how, promise = _how(command, way, form), _promise(command, way, codec.schema.label)
+    return Step(origin.number, origin.line, origin.title, level(command), promise, way, how)
 
 
-def _promise(command: Bound) -> str:
+def _promise(command: Bound, way: Way, label: str | None) -> str:
     match command:
         case RowRule():
             return "guaranteed"
@@ -236,9 +236,13 @@ def _promise(command: Bound) -> str:
             slack = sorted(set(_tolerances(goal)))
             shown = " / ".join(tolerance.shown(each.value, each.basis) for each in slack)
             return f"checked within {shown}" if any(each.value for each in slack) else "checked as written"
-        case TableAim(_, _, _, budget):
+        case TableAim(budget=budget) if command.weight is None:
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
-        case ModelGoal() | ModelAim():
+        case ModelAim(budget=float() as budget) if way in ("steer", "hide") and (
+            way == "steer" or command.measure.target != label
+        ):
+            return f"encouraged, costs at most {short(100 * budget)} % of accuracy"
+        case TableAim() | ModelGoal() | ModelAim():
             return "encouraged, measured"
         case Privacy():
             return "guaranteed for a public schema"

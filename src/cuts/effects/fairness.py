@@ -160,8 +160,8 @@ class _Loop:
             max_measures=np.array([_max_measure(command, settings) for command in self.commands]),
             min_accuracies=np.array(
                 [
-                    accuracy * (1.0 - command.budget) if isinstance(command, ModelAim) else -inf
-                    for command, accuracy in zip(self.commands, first.accuracies, strict=True)
+                    -inf if limit is None else accuracy * (1.0 - limit)
+                    for limit, accuracy in zip(map(_budget, self.commands), first.accuracies, strict=True)
                 ]
             ),
         )
@@ -233,6 +233,11 @@ def _resolution(moved: GroupShare, model: Model, stats: Statistics, schema: Sche
 
 def _moved(shares: Sequence[GroupShare], setting: Floats) -> list[GroupShare]:
     return [replace(share, value=float(value)) for share, value in zip(shares, setting, strict=True)]
+
+
+def _budget(command: Command) -> float | None:
+    """The share of the accuracy that a command may cost; None is no limit."""
+    return command.budget if isinstance(command, ModelAim) else None
 
 
 def _max_measure(command: Command, settings: FairnessSettings) -> float:

@@ -60,7 +60,8 @@ def _hidden(model: Model, command: Command, utility: Utility, track: Track) -> M
         moved = replace(model, mixture=loosen(model.mixture, target, strength))
         trials[strength] = trial = Trial(_measured(moved, command, track), utility(moved.mixture))
         if isinstance(command, ModelAim):
-            return target == track.label or trial.utility >= first.utility * (1.0 - command.budget)
+            is_free = target == track.label or command.budget is None
+            return is_free or trial.utility >= first.utility * (1.0 - (command.budget or 0.0))
         return trial.value > command.bound if command.op in ("<", "<=") else trial.value < command.bound
 
     strength = _strongest(leaves_room) if isinstance(command, ModelAim) else _weakest(leaves_room)

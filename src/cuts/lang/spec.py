@@ -300,12 +300,12 @@ class ModelGoal:
 
 @dataclass(frozen=True, slots=True)
 class ModelAim:
-    """A measure of classifiers trained on the table is pushed as far as `budget` allows."""
+    """A measure of classifiers trained on the table is pushed as far as `budget` allows; None is no limit."""
 
     direction: Direction
     measure: MeasureOf
     origin: Origin
-    budget: float
+    budget: float | None
     method: str | None = None
     weight: float | None = None
 
