@@ -357,7 +357,9 @@ def test_fit_and_sample_as_json(folder: Path) -> None:
     assert [verdict["line"] for verdict in data["verdicts"]] == [3]
 
 
-STATISTIC = 'SYNTHESIZE: "people.csv"; ENFORCE: age >= 18; ENFORCE: E[age] == 40; ENFORCE: P[smokes == yes] == 1/3; END;'
+STATISTIC = (
+    'SYNTHESIZE: "people.csv"; ENFORCE: age >= 18; ENFORCE: E[age] == 40; ENFORCE: P[smokes == yes] == 1/3; END;'
+)
 
 
 @pytest.fixture(scope="module")

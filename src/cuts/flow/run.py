@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from cuts.assess.discriminator import Discriminator, compare_with_fitted
+from cuts.assess.drift import Drift, drifts
 from cuts.assess.learners import CLASSIFIERS, Classifier
 from cuts.assess.verify import Verdict, holds
 from cuts.assess.verify import verify as verify_spec
@@ -60,7 +61,8 @@ class RunResult:
     """The outcome of a run: the model, a table drawn from it, and a verdict for every command.
 
     `discriminator` says how well a classifier separates the table from rows that the model was fitted to; None for a
-    private program, whose rows may not be read, and when there are too few rows.
+    private program, whose rows may not be read, and when there are too few rows. `drifts` is what differs from those
+    rows, the largest difference first; empty for a private program.
     """
 
     model: Model
@@ -69,6 +71,7 @@ class RunResult:
     verdicts: tuple[Verdict, ...]
     output: Path | None = None
     discriminator: Discriminator | None = None
+    drifts: tuple[Drift, ...] = ()
 
     @property
     def table(self) -> Table:
@@ -116,12 +119,14 @@ def run(
         model=fitted.model.facts.numbers,
         panel=panel,
     )
-    discriminator = None
+    discriminator: Discriminator | None = None
+    differences: tuple[Drift, ...] = ()
     if fitted.real is not None:
         observer.stage("comparing with real rows")
         schema = fitted.model.codec.schema
         discriminator = compare_with_fitted(drawn.table, fitted.real, schema, seed=request.seed)
-    return RunResult(fitted.model, fitted.plan, drawn, verdicts, output, discriminator)
+        differences = drifts(fitted.real, drawn.table, schema)
+    return RunResult(fitted.model, fitted.plan, drawn, verdicts, output, discriminator, differences)
 
 
 def fit(request: FitRequest, *, observer: Observer | None = None) -> FittedModel:
