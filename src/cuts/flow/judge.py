@@ -54,7 +54,7 @@ def verify(
 def evaluate(
     synthetic: Any,
     train: Any,
-    test: Any,
+    test: Any = None,
     schema: Schema | None = None,
     *,
     target: str | None = None,
@@ -68,6 +68,7 @@ def evaluate(
 ) -> Quality:
     """The quality of a synthetic table, measured against its train rows and test rows that no model was trained on.
 
+    Without test rows a quarter of the train rows takes their place, and leakage is not measured.
     The arguments are tables or frames; without a schema it is inferred from the train rows. The options are described
     in `assess.request.EvaluateOptions`. The result is computed from real rows and is not private.
     """
@@ -75,7 +76,7 @@ def evaluate(
     return evaluate_tables(
         from_frame(synthetic),
         real,
-        from_frame(test),
+        None if test is None else from_frame(test),
         infer_for_target(real, "train", target) if schema is None else schema,
         EvaluateOptions(target, protected, desired, parts, features, bins, seed),
         say=say,
