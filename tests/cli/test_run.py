@@ -407,6 +407,19 @@ def test_sample_and_run_draw_the_same_rows(folder: Path) -> None:
     assert rows_in(folder / "a.csv") == rows_in(folder / "b.csv")
 
 
+@pytest.mark.parametrize(("written", "rows"), [("1e2", 100), ("1_0_0", 100), ("2.5e1", 25), ("7", 7)])
+def test_numbers_of_rows_are_read_as_people_write_them(model: Path, tmp_path: Path, written: str, rows: int) -> None:
+    assert run(["cuts", "sample", str(model), "-n", written, "-o", "a.csv"], tmp_path)[1] == 0
+    assert len(rows_in(tmp_path / "a.csv")) == rows
+
+
+@pytest.mark.parametrize("written", ["0", "-5", "1.5", "many", "inf", "nan", "1e400", ""])
+def test_other_numbers_of_rows_are_refused(model: Path, tmp_path: Path, written: str) -> None:
+    output, code = run(["cuts", "sample", str(model), f"--rows={written}", "-o", "a.csv"], tmp_path)
+    assert code == 2
+    assert "Invalid value for '-n' / '--rows'" in output
+
+
 def test_where_holds_in_every_row(model: Path, tmp_path: Path) -> None:
     words = ["cuts", "sample", str(model), "-n", "200", "-o", "a.csv", "--where", "age > 71 AND smokes == yes"]
     assert run(words, tmp_path)[1] == 0

@@ -242,7 +242,7 @@ def test_minimising_a_gap_closes_it_whatever_that_costs() -> None:
     (curve,) = model.facts.trade_offs
     chosen = next(trial for trial in curve.trials if trial.value == curve.chosen)
     assert curve.start.value > 0.3
-    assert curve.chosen < 0.03
+    assert curve.chosen < 0.05  # of two small tables, whose gaps differ by chance
     assert chosen.utility < 0.98 * curve.start.utility  # a budget of 2 %, which nobody stated, would have stopped it
 
 

@@ -36,6 +36,7 @@ from cuts.lang.spec import (
     TableGoal,
 )
 from cuts.lang.walks import columns_of, level, shares_of
+from cuts.progress import Advanced, Observer
 from cuts.read import exact
 
 MAX_EXAMPLES = 3  # rows shown that break a rule
@@ -103,6 +104,7 @@ def verify(
     model: Mapping[Key, float] | None = None,
     interval: bool = True,
     panel: Sequence[Classifier] = CLASSIFIERS,
+    advanced: Advanced = lambda _: None,
 ) -> tuple[Verdict, ...]:
     """One verdict per command, decided on the table's values as written.
 
@@ -111,14 +113,14 @@ def verify(
     table and tested on the `reference` rows, by default the real rows. The real table of a private program must not
     show in a verdict: `real` then raises ValueError, and the reference rows come from the private model before it was
     shaped.
-    Without `interval` there is no bootstrap.
+    Without `interval` there is no bootstrap. `advanced` hears of the share that is done.
     """
     if real is not None and spec.privacy is not None:
         raise ValueError("statistics of the real table of a private program are never shown")
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
     facts = _facts(spec, typed, real, model or {}, interval)
-    panels = _panels(spec, table, real if reference is None else reference, panel)
+    panels = _panels(spec, table, real if reference is None else reference, panel, advanced)
     return tuple(_verdict(command, typed, table, spec, facts, panels) for command in spec.commands)
 
 
@@ -128,14 +130,17 @@ def holds(verdicts: tuple[Verdict, ...]) -> bool:
 
 
 def _panels(
-    spec: Spec, table: Table, reference: Table | None, learners: Sequence[Classifier]
+    spec: Spec, table: Table, reference: Table | None, learners: Sequence[Classifier], advanced: Advanced
 ) -> dict[int, PanelResult]:
     """By command number, the results on the reference rows of classifiers trained on the table."""
     commands = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
     if not commands or reference is None or not learners or missing_libraries():
         return {}
-    rows = ReferenceRows(reference, spec.schema)
-    return {command.origin.number: evaluate_panel(command.measure, table, rows, learners) for command in commands}
+    rows, panels = ReferenceRows(reference, spec.schema), {}
+    for index, command in enumerate(commands):
+        part = Observer(advanced=advanced).part(index, len(commands))
+        panels[command.origin.number] = evaluate_panel(command.measure, table, rows, learners, advanced=part.advanced)
+    return panels
 
 
 def _needed(command: Bound) -> frozenset[str]:

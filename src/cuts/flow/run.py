@@ -39,7 +39,7 @@ from cuts.model.sampling import Chunk, complete_rows, sample_chunks
 from cuts.model.store import Model
 from cuts.plan import Plan, Step, Way
 from cuts.privacy.transcript import Transcript
-from cuts.progress import Observer
+from cuts.progress import Advanced, Observer
 
 MAX_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
 
@@ -109,7 +109,14 @@ def run(
     fitted = fit(request, observer=observer)
     observer.stage("sampling rows")
     with kept_release(request, fitted.model.transcript):
-        drawn = sample(fitted.model, request.rows, seed=request.seed, output=output, form=fitted.form)
+        drawn = sample(
+            fitted.model,
+            request.rows,
+            seed=request.seed,
+            output=output,
+            form=fitted.form,
+            advanced=observer.advanced,
+        )
     observer.stage("verifying")
     verdicts = verify_spec(
         fitted.plan.spec,
@@ -118,13 +125,16 @@ def run(
         reference=fitted.reference,
         model=fitted.model.facts.numbers,
         panel=panel,
+        advanced=observer.advanced,
     )
     discriminator: Discriminator | None = None
     differences: tuple[Drift, ...] = ()
     if fitted.real is not None:
         observer.stage("comparing with real rows")
         schema = fitted.model.codec.schema
-        discriminator = compare_with_fitted(drawn.table, fitted.real, schema, seed=request.seed)
+        discriminator = compare_with_fitted(
+            drawn.table, fitted.real, schema, seed=request.seed, advanced=observer.advanced
+        )
         differences = drifts(fitted.real, drawn.table, schema)
     return RunResult(fitted.model, fitted.plan, drawn, verdicts, output, discriminator, differences)
 
@@ -149,13 +159,14 @@ def sample(
     workers: int = 1,
     output: Path | None = None,
     form: FileForm | None = None,
+    advanced: Advanced = lambda _: None,
 ) -> Sample:
     """Rows of a model; or the `seed_rows` with their missing cells drawn. With `output` they are written to a file."""
     if seed_rows is not None:
         chunks = iter([Chunk(complete_rows(model, open_table(seed_rows), where=where, seed=seed))])
     else:
         chunks = sample_chunks(model, rows, where=where, seed=seed, workers=workers)
-    collector = _Collector()
+    collector = _Collector(rows or model.facts.rows, advanced)
     if output is None:
         collector.drain(chunks)
     else:
@@ -176,7 +187,8 @@ def verify_sample(model: Model, drawn: Sample, *, only_rules: bool = False) -> t
 class _Collector:
     """Keeps the first rows that pass, and how all of them were selected."""
 
-    def __init__(self) -> None:
+    def __init__(self, total: int, advanced: Advanced) -> None:
+        self._total, self._advanced = total, advanced
         self._kept: list[Table] = []
         self._rows = 0
         self._calibration: Calibration | None = None
@@ -190,6 +202,7 @@ class _Collector:
             if chunk.calibration is not None:
                 before = self._calibration
                 self._calibration = chunk.calibration if before is None else before.joined(chunk.calibration)
+            self._advanced(min(1.0, self._rows / self._total))
             yield chunk.table
 
     def drain(self, chunks: Iterator[Chunk]) -> None:
