@@ -15,6 +15,7 @@ from cuts.assess.render import as_text
 from cuts.data.infer import infer_schema
 from cuts.data.middles import with_middles
 from cuts.data.schema import Schema
+from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
 from cuts.flow.inputs import find_schema
 from cuts.flow.run import RunResult, run_program
@@ -107,3 +108,14 @@ def test_the_rows_that_a_program_names_give_its_tolerances(skewed: pa.Table, tmp
     pyarrow.csv.write_csv(skewed, tmp_path / "t.csv")
     (tmp_path / "p.cuts").write_text('SYNTHESIZE: "t.csv"; ENFORCE: E[x] == 1; END;')
     assert "checked within 0.02 (from the rows)" in run_cuts(["cuts", "plan", "p.cuts"], tmp_path)[0]
+
+
+def test_verify_takes_the_tolerance_from_a_model_or_from_the_declared_range(skewed: pa.Table, tmp_path: Path) -> None:
+    pyarrow.csv.write_csv(skewed, tmp_path / "t.csv")
+    (tmp_path / "p.cuts").write_text("SYNTHESIZE: t; ENFORCE: E[x] == 1; END;")
+    declared = Schema("t", infer_schema(skewed, "t").columns)
+    (tmp_path / "t.toml").write_text(render_toml(declared))
+    store.save(run("ENFORCE: E[x] == 1;", skewed).model, tmp_path / "m.synth")
+    words = ["cuts", "verify", "p.cuts", "t.csv", "--schema", "t.toml"]
+    assert "within 4.015 (from the range)" in run_cuts(words, tmp_path)[0]
+    assert "within 0.02 (from the rows)" in run_cuts([*words, "--model", "m.synth"], tmp_path)[0]

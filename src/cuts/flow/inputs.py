@@ -92,11 +92,18 @@ def open_table(data: Any, csv: CsvOptions = CsvOptions()) -> Table:
     return Table.join(list(open_source(data, csv).rows().blocks()))
 
 
-def schema_for_table(program: Program, schema: Path | None, table: Table | None, real: Table | None = None) -> Schema:
+def schema_for_table(
+    program: Program,
+    schema: Path | None,
+    table: Table | None,
+    *,
+    real: Table | None = None,
+    fitted: Schema | None = None,
+) -> Schema:
     """The schema that a program is bound to beside a table: a known one, else inferred from the rows it names.
 
-    Default tolerances follow from the `real` rows; without them from those read for the schema, or of an embedded
-    table; never from the rows of a private program.
+    Default tolerances follow from the `real` rows, else from those that a `fitted` model has seen, else from those read
+    for the schema or of an embedded table; never from the rows of a private program.
     """
     known, rows = find_schema(program, schema), real
     if known is not None and any(isinstance(command.body, Settings) for command in program.commands):
@@ -109,8 +116,10 @@ def schema_for_table(program: Program, schema: Path | None, table: Table | None,
         source = named if named is not None else table
         assert source is not None
         known, rows = infer_schema(source, table_name(program)), real if real is not None else named
-    elif rows is None and datasets.find(program.data) is not None and _states_statistics(program):
+    elif rows is None and fitted is None and datasets.find(program.data) is not None and _states_statistics(program):
         rows = open_table(program.data)
+    if fitted is not None and real is None:
+        return replace(known, middles=tuple(pair for pair in fitted.middles if pair[0] in known))
     return known if rows is None else with_middles(known, rows)
 
 
