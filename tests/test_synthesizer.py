@@ -345,6 +345,35 @@ def test_a_model_is_saved_and_loaded(fitted: Synthesizer, tmp_path: Path) -> Non
     assert loaded.schema_ == fitted.schema_
 
 
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        (people().to_pandas(), pd.DataFrame),
+        (pl.DataFrame(pl.from_arrow(people())), pl.DataFrame),
+        (pl.DataFrame(pl.from_arrow(people())).lazy(), pl.LazyFrame),
+        (people(), pa.Table),
+    ],
+    ids=["pandas", "polars", "polars lazy", "arrow"],
+)
+def test_a_loaded_model_samples_the_kind_of_frame_that_was_fitted(frame: Any, kind: type, tmp_path: Path) -> None:
+    Synthesizer(config=FAST).fit(frame).save(tmp_path / "m.synth")
+    made = Synthesizer.load(tmp_path / "m.synth").sample(7)
+    assert isinstance(made, kind)
+    assert from_frame(made).rows == 7
+
+
+@pytest.mark.parametrize(("as_", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("arrow", pa.Table)])
+def test_another_kind_of_frame_can_be_asked_for(fitted: Synthesizer, as_: Any, kind: type) -> None:
+    made = fitted.sample(30, as_=as_)
+    assert isinstance(made, kind)
+    assert from_frame(made).column("age").to_pylist() == fitted.sample(30)["age"].to_pylist()
+
+
+def test_an_unknown_kind_of_frame_is_refused(fitted: Synthesizer) -> None:
+    with pytest.raises(ValueError, match="rows are sampled as pandas, polars, arrow, not 'spark'"):
+        fitted.sample(30, as_="spark")  # type: ignore[arg-type]
+
+
 # --- programs
 
 

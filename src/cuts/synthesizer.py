@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import pyarrow as pa
 
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config
-from cuts.data.exchange.frames import FrameForm, form_like, from_native, to_native
+from cuts.data.exchange.frames import FrameForm, form_in, form_like, from_native, to_native
 from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Schema
 from cuts.flow import run as flow
@@ -24,6 +24,7 @@ from cuts.lang.syntax import Program
 from cuts.model import store
 from cuts.privacy.transcript import Transcript
 
+Frame = Literal["pandas", "polars", "arrow"]
 PARAMETERS = (
     "program",
     "schema",
@@ -116,7 +117,7 @@ class Synthesizer:
         return self._keep(fitted.model, form_like(X, fitted.reference))  # of a private frame only its kind is looked at
 
     def _keep(self, model: store.Model, form: FrameForm | None) -> Self:
-        self.model_, self.form_ = model, form
+        self.model_, self.form_ = replace(model, frame=model.frame if form is None else form.library), form
         self.schema_ = model.codec.schema
         self.n_features_in_ = len(self.schema_.names)
         return self
@@ -129,15 +130,19 @@ class Synthesizer:
         *,
         seed: int | None = None,
         workers: int = 1,
+        as_: Frame | None = None,
     ) -> Any:
-        """New rows as the kind of frame that was fitted: `n`, or as many as there were.
+        """New rows as the kind of frame that was fitted, or as `as_` says: `n`, or as many as there were.
 
-        `where` is a condition all rows satisfy. `seed_rows` is a frame whose given cells are kept and whose missing
-        cells and columns are generated. `seed` is another one than the synthesizer's.
+        They are not verified: few rows may be unable to have a statistic, and `verify` says so. `where` is a condition
+        all rows satisfy. `seed_rows` is a frame whose given cells are kept and whose missing cells and columns are
+        generated. `seed` is another one than the synthesizer's.
         """
         self._check_fitted()
         if seed_rows is not None and n is not None:
             raise ValueError("`n` and `seed_rows` exclude each other: one row is generated per seed row")
+        if as_ is not None and as_ not in get_args(Frame):
+            raise ValueError(f"rows are sampled as {', '.join(get_args(Frame))}, not {as_!r}")
         drawn = flow.sample(
             self.model_,
             n,
@@ -146,7 +151,10 @@ class Synthesizer:
             seed=_checked_seed(self.seed if seed is None else seed),
             workers=workers,
         )
-        return drawn.table.arrow if self.form_ is None else to_native(drawn.table, self.form_)
+        if self.form_ is not None and as_ in (None, self.form_.library):
+            return to_native(drawn.table, self.form_)
+        library = as_ or self.model_.frame or "arrow"
+        return drawn.table.arrow if library == "arrow" else to_native(drawn.table, form_in(library, drawn.table))
 
     def verify(self, table: Any) -> tuple[Verdict, ...]:
         """A verdict for every command of the program on a table or frame."""
@@ -160,7 +168,10 @@ class Synthesizer:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The synthesizer of a model file; it samples Arrow tables."""
+        """The synthesizer of a model file; it samples the kind of frame that was fitted, or Arrow tables of a file.
+
+        The dtypes are those that the library chooses: the file says pandas or polars, and nothing more of the frame.
+        """
         model = store.load(path)
         made = cls(model.program, model.codec.schema, model.codec.schema.label, model.facts.seed, model.config)
         return made._keep(model, None)

@@ -10,6 +10,7 @@ from typing import Any
 from cuts.assess.verify import Fact, Rows, Verdict
 from cuts.lang.printer import number, short
 from cuts.lang.spec import Level
+from cuts.lang.tolerance import shown
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
@@ -78,7 +79,7 @@ def _fact(fact: Fact) -> str:
         return f"{lead}undefined (no rows, or a constant column)"
     if fact.target is None:
         return f"{lead}{short(fact.value)}"
-    slack = f" within {short(fact.tolerance)}" if fact.tolerance else ""
+    slack = f" within {shown(fact.tolerance, fact.basis)}" if fact.tolerance else ""
     return f"{lead}{short(fact.value)}, target {fact.op} {short(fact.target)}{slack}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from decimal import Decimal, InvalidOperation
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -23,6 +24,22 @@ PREVIEW_STEPS = 200
 
 
 # --- arguments and options
+
+
+def parse_count(text: str) -> int:
+    """A number of rows as people write it.
+
+    >>> parse_count("1e6"), parse_count("1_000_000")
+    (1000000, 1000000)
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise typer.BadParameter(f"{text!r} is not a number of rows") from None
+    if not number.is_finite() or number != int(number) or not 1 <= number < 2**63:
+        raise typer.BadParameter(f"{text!r} is not a whole number of rows of at least 1")
+    return int(number)
+
 
 ProgramPath = Annotated[Path, typer.Argument(metavar="PROGRAM", help="Program, a .cuts file.", show_default=False)]
 TableArgument = Annotated[
@@ -80,7 +97,9 @@ SeedOption = Annotated[
     ),
 ]
 PreviewOption = Annotated[bool, typer.Option("--preview", help=f"Quick, less exact fit: {PREVIEW_STEPS} steps.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress output and no warnings.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress output, except once a minute on a terminal, and no warnings.")
+]
 DelimiterOption = Annotated[
     str | None,
     typer.Option("--delimiter", metavar="CHAR", help="CSV delimiter; detected if omitted.", show_default=False),
@@ -163,10 +182,14 @@ AtDeltaOption = Annotated[
 RowsOption = Annotated[
     int | None,
     typer.Option(
-        "-n", "--rows", metavar="N", min=1, help="Rows to generate. Default: as many as the real table has.",
+        "-n",
+        "--rows",
+        metavar="N",
+        parser=parse_count,
+        help="Rows to generate, e.g. 1000000, 1_000_000 or 1e6. Default: as many as the real table has.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 ProtectedOption = Annotated[
     list[str] | None,
     typer.Option(

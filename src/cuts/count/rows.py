@@ -115,8 +115,9 @@ def survey(
     ids: Sequence[str] = (),
     max_rows: int = MAX_ROWS,
     max_distinct: int = MAX_DISTINCT,
+    seen: Callable[[int], None] = lambda _: None,
 ) -> Survey:
-    """The results of `infer_streamed` and `spread_sample`, in one pass over the rows.
+    """The results of `infer_streamed` and `spread_sample`, in one pass over the rows; `seen` hears how many so far.
 
     >>> survey(rows_of(Table(pa.table({"x": range(10)}))), "t", max_rows=4).sample.column("x").to_pylist()
     [0, 4, 8]
@@ -126,10 +127,11 @@ def survey(
     for block in rows.blocks():
         inference.add(block)
         sample.add(block.arrow, block.rows)
+        seen(sample.seen)
     return Survey(inference.schema(), Table(sample.rows()))
 
 
-def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS) -> Table:
+def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int], None] = lambda _: None) -> Table:
     """At most `max_rows` rows evenly spread over all: every row, or every second, fourth, eighth and so on.
 
     >>> spread_sample(rows_of(Table(pa.table({"x": range(10)}))), max_rows=4).column("x").to_pylist()
@@ -138,6 +140,7 @@ def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS) -> Table:
     sample = sample_of_rows(max_rows)
     for block in rows.blocks():
         sample.add(block.arrow, block.rows)
+        seen(sample.seen)
     return Table(sample.rows())
 
 

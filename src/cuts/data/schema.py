@@ -28,6 +28,7 @@ from cuts.data.columns import (
 from cuts.data.computed import Formula, LinearSum
 from cuts.data.temporal import show_moment
 from cuts.vocab.fairness_measures import default_outcome
+from cuts.vocab.interval import Interval
 
 # Where categories and ranges come from: stated by the owner of the data, read from the rows, discovered privately for a
 # part of the budget, or a file that does not say. A private program needs to know.
@@ -52,6 +53,8 @@ class Schema:
     )
     min_count: int = MIN_COUNT  # rows a category needs to be sampled, unless the schema is declared
     formulas: tuple[tuple[str, Formula], ...] = ()  # computed columns, and what they are computed from
+    # The middle half of numeric columns in known rows (`data/middles.py`): no part of what a schema declares.
+    middles: tuple[tuple[str, Interval], ...] = field(default=(), repr=False, compare=False)
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
