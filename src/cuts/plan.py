@@ -17,6 +17,8 @@ from cuts.data.codec import Codec
 from cuts.data.columns import Numeric
 from cuts.data.schema import Category, Schema
 from cuts.data.ties import coordinates
+from cuts.data.units import NUMBER, Unit, spread
+from cuts.lang import units
 from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
@@ -231,8 +233,10 @@ def _promise(command: Bound) -> str:
         case RowRule():
             return "guaranteed"
         case TableGoal(goal):
-            slack = sorted(set(_tolerances(goal)))
-            return "checked as written" if slack == [0.0] else f"checked within {' / '.join(map(short, slack))}"
+            slack = sorted(set(_tolerances(goal)), key=lambda pair: pair[0])
+            shown = dict.fromkeys(units.show(tolerance, unit) for tolerance, unit in slack)
+            has_none = all(tolerance == 0 for tolerance, _ in slack)
+            return "checked as written" if has_none else f"checked within {' / '.join(shown)}"
         case TableAim(_, _, _, budget):
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
         case ModelGoal() | ModelAim():
@@ -285,10 +289,12 @@ def _weight(weight: float | None) -> str:
     return "automatic weight" if weight is None else f"weight {short(weight)}"
 
 
-def _tolerances(goal: Goal) -> Sequence[float]:
+def _tolerances(goal: Goal) -> Sequence[tuple[float, Unit]]:
     match goal:
-        case Relation() | Distribution():
-            return (goal.tolerance,)
+        case Relation():
+            return ((goal.tolerance, spread(goal.unit)),)
+        case Distribution():
+            return ((goal.tolerance, NUMBER),)
         case AllOf(parts) | AnyOf(parts):
             return [tolerance for part in parts for tolerance in _tolerances(part)]
         case _:

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from cuts.assess import render as verdicts
 from cuts.assess.render import plain
 from cuts.assess.render_quality import against_fitted
+from cuts.data.units import NUMBER
+from cuts.lang import units
 from cuts.lang.printer import short
+from cuts.lang.spec import TableAim
 from cuts.privacy.transcript import promise
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
@@ -146,8 +149,10 @@ def _trade_off(curve: TradeOff, model: Model) -> str:
     )
     trials = [(curve.start, "before"), *((trial, "") for trial in curve.trials)]
     nearest = min(curve.trials, key=lambda trial: abs(trial.value - curve.chosen), default=curve.start)
+    aims = [command for command in model.spec.commands if isinstance(command, TableAim)]
+    unit = next((aim.unit for aim in aims if aim.origin.line == curve.line), NUMBER)
     cells = [
-        [short(trial.value, 4), _percent(trial.utility), "chosen" if trial is nearest else note]
+        [units.show(trial.value, unit, 4), _percent(trial.utility), "chosen" if trial is nearest else note]
         for trial, note in trials
     ]
     return f"Line {curve.line}: measure against {cost}\n{align(['measure', utility, ''], cells, right=[0, 1])}"

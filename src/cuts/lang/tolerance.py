@@ -63,7 +63,7 @@ def _unit_tolerance(stat: Statistic, schema: Schema) -> float:
     entry = statistics()[stat.name]
     widths = [_range(arg, schema).width for arg in stat.args if isinstance(arg, ColumnValue | Apply | Const)]
     match entry.unit:
-        case "value":
+        case "value" | "spread":
             return RANGE_TOLERANCE * widths[0]
         case "squared":
             return RANGE_TOLERANCE * widths[0] * widths[0] / 4

@@ -80,6 +80,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "target-in-features",
     "type-mismatch",
     "unexpected-missing",
+    "unit-mismatch",
     "unknown-category",
     "unknown-code",
     "unknown-column",
