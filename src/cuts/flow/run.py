@@ -24,7 +24,7 @@ from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config, config_from
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import FileForm, save_blocks
-from cuts.data.schema import Schema
+from cuts.data.schema import Schema, Temporal
 from cuts.data.table import Table
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import open_table, read_program
@@ -170,7 +170,8 @@ def sample(
     if output is None:
         collector.drain(chunks)
     else:
-        save_blocks(collector.passed(chunks), output, form)
+        moments = {c.name: c.decimals for c in model.codec.schema if isinstance(c, Temporal)}
+        save_blocks(collector.passed(chunks), output, form, decimals=moments)
     return collector.sample()
 
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -27,6 +28,8 @@ from cuts.data.exchange.streams import Compression, Kind, Write, check_filled, c
 from cuts.data.exchange.text_format import TextFormat, format_of, type_of
 from cuts.data.table import Table
 from cuts.text.diagnostic import usage_error
+
+NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,13 @@ def save(table: Table, path: Path | str, form: FileForm | None = None) -> None:
     save_blocks([table], path, form)
 
 
-def save_blocks(blocks: Iterable[Table], path: Path | str, form: FileForm | None = None) -> int:
+def save_blocks(
+    blocks: Iterable[Table], path: Path | str, form: FileForm | None = None, *, decimals: Mapping[str, int] = NONE
+) -> int:
     """Write the rows of all blocks to one file as `save` does, in constant memory; returns the number of rows.
 
-    If reading a block fails, the file is unchanged. Raises `ValueError` for blocks of different columns, or no block.
+    In a text file, moments without a format of their own have as many decimals of a second as `decimals` says. If
+    reading a block fails, the file is unchanged. Raises `ValueError` for blocks of different columns, or no block.
     """
     path = Path(path)
     kind, _ = check_writable(path)
@@ -133,7 +139,7 @@ def save_blocks(blocks: Iterable[Table], path: Path | str, form: FileForm | None
     if first is None:
         raise ValueError("there is no block to write; a table without rows is one block")
     rows = 0
-    with _writing(path, kind, first.schema, shape) as write:
+    with _writing(path, kind, first.schema, shape, decimals) as write:
         for part in chain([first], parts):
             if not part.schema.equals(first.schema):
                 raise ValueError(f"the block after row {rows} does not have the columns and types of the first block")
@@ -177,7 +183,9 @@ def _prepared(arrow: pa.Table, kind: Kind, form: FileForm | None) -> pa.Table:
 
 
 @contextmanager
-def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) -> Iterator[Write]:
+def _writing(
+    path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None, decimals: Mapping[str, int]
+) -> Iterator[Write]:
     """A function that writes tables of that schema to the file, which appears when everything is written."""
     match kind:
         case "parquet":
@@ -187,11 +195,11 @@ def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) 
             with whole_or_nothing(path) as stream, arrow_file.writing_feather(stream, schema) as write:
                 yield write
         case "jsonl":
-            formats = _formats(path, schema, shape)
+            formats = _formats(path, schema, shape, decimals)
             with whole_or_nothing(path) as stream, jsonl_file.writing(stream, formats) as write:
                 yield write
         case "csv":
-            formats = _formats(path, schema, shape)
+            formats = _formats(path, schema, shape, decimals)
             dialect = Dialect("\t" if ".tsv" in path.name.lower() else ",") if shape is None else shape.dialect
             try:
                 with whole_or_nothing(path) as stream, csv_file.writing(stream, dialect, formats) as write:
@@ -204,13 +212,17 @@ def _writing(path: Path, kind: Kind, schema: pa.Schema, shape: FileForm | None) 
                 ) from None
 
 
-def _formats(path: Path, schema: pa.Schema, shape: FileForm | None) -> dict[str, TextFormat]:
+def _formats(
+    path: Path, schema: pa.Schema, shape: FileForm | None, decimals: Mapping[str, int]
+) -> dict[str, TextFormat]:
     kept = {} if shape is None else shape.formats
-    return {column.name: kept.get(column.name) or _format(path, column) for column in schema}
+    return {column.name: kept.get(column.name) or _format(path, column, decimals) for column in schema}
 
 
-def _format(path: Path, column: pa.Field) -> TextFormat:
+def _format(path: Path, column: pa.Field, decimals: Mapping[str, int]) -> TextFormat:
     format = format_of(column.type)
+    if format is not None and column.name in decimals and not pa.types.is_date(column.type):
+        return replace(format, min_decimals=decimals[column.name], max_decimals=decimals[column.name])
     if format is None:
         raise usage_error(
             "unwritable-file",

@@ -112,7 +112,8 @@ def show(values: pa.Array, format: TextFormat) -> pa.Array:
         case "moment":
             return text_temporal.show_moments(values, format.style, format.min_decimals, format.max_decimals)
         case "span":
-            return text_numbers.show_spans(values, format.min_decimals, format.max_decimals)
+            in_unit = values.cast(pa.duration(text_temporal.unit_of(format.max_decimals)), safe=False)
+            return text_numbers.show_spans(in_unit, format.min_decimals, format.max_decimals)
         case "real":
             return text_numbers.show_reals(values, format.style, format.min_decimals, format.decimals)
         case _:

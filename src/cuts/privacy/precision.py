@@ -1,0 +1,103 @@
+"""How well a release knows its columns: standard errors that follow from bins and noise alone, so they are public.
+
+Before a release they are predicted from the schema, the budget and a number of rows; afterwards they follow from the
+noise that was added. Noise of scale s on every bin gives the mean of n rows a standard error of
+`s / n * sqrt(sum (x - m)^2)` over the middles x of the bins, where m is the mean: a wide range costs as much as many
+bins. The same noise is expected to move `sqrt(2 / pi) * s * bins / (2 n)` of the rows to another bin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from cuts.data.codec import Codec, ColumnBins, NumericBins
+from cuts.data.table import Floats
+from cuts.privacy.adaptive import MEAN_ABSOLUTE_NOISE
+from cuts.privacy.transcript import Measurement, Transcript
+
+MAX_MOVED = 0.1  # of the rows, in the bins of a column that is known well
+MAX_MEAN_ERROR = 0.25  # of the standard deviation of a numeric column that is known well
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """How well a column is known from noisy counts of its bins.
+
+    `error` is the standard error of the mean of a numeric column, in its unit (days of a date, seconds of a time), else
+    that of the share of a category. `moved` is the share of the rows that the noise is expected to move to other bins.
+    `deviation` is the standard deviation of a numeric column as the noisy counts have it; None before they are there.
+    """
+
+    column: str
+    is_numeric: bool
+    bins: int
+    error: float
+    moved: float
+    deviation: float | None = None
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the column is known well."""
+        return self.moved <= MAX_MOVED and not (
+            self.deviation is not None and self.error > MAX_MEAN_ERROR * self.deviation
+        )
+
+
+def predicted(codec: Codec, scale: float, rows: float) -> tuple[Precision, ...]:
+    """How well every column will be known, given the scale of the noise on its bins and the number of rows.
+
+    Numeric means are taken to be in the middle of their range.
+    """
+    return tuple(_precision(bins, scale, rows, None) for bins in codec.columns)
+
+
+def known(transcript: Transcript) -> tuple[Precision, ...]:
+    """How well every column is known by the tables of single columns that were measured."""
+    found = []
+    for bins in transcript.codec.columns:
+        tables = [each for each in transcript.measurements if each.query.clique == (bins.column.name,)]
+        tables = [each for each in tables if each.query.cells == bins.size]
+        shares = _shares(tables)
+        found.append(_precision(bins, _joint_scale(tables), float(transcript.rows), shares))
+    return tuple(found)
+
+
+def _precision(bins: ColumnBins, scale: float, rows: float, shares: Floats | None) -> Precision:
+    moved = MEAN_ABSOLUTE_NOISE * scale * bins.size / (2 * rows)
+    if not isinstance(bins, NumericBins):
+        return Precision(bins.column.name, False, bins.size, scale / rows, moved)
+    middles = _middles(bins)
+    mean, deviation = (float(middles.min() + middles.max()) / 2, None) if shares is None else _moments(middles, shares)
+    error = scale / rows * sqrt(float(((middles - mean) ** 2).sum()))
+    return Precision(bins.column.name, True, bins.size, error, moved, deviation)
+
+
+def _middles(bins: NumericBins) -> Floats:
+    """The middle of every bin of numbers."""
+    edges = np.array([*bins.edges, float(bins.column.high)])
+    middles: Floats = (edges[:-1] + edges[1:]) / 2
+    return middles
+
+
+def _moments(middles: Floats, shares: Floats) -> tuple[float, float]:
+    """Mean and standard deviation over the bins of numbers."""
+    weights = shares[: len(middles)]
+    weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(middles), 1 / len(middles))
+    mean = float((weights * middles).sum())
+    return mean, sqrt(float((weights * (middles - mean) ** 2).sum()))
+
+
+def _joint_scale(tables: Sequence[Measurement]) -> float:
+    """The scale of the noise on the inverse-variance weighted mean of several tables."""
+    return 1.0 / sqrt(sum(table.sigma**-2 for table in tables))
+
+
+def _shares(tables: Sequence[Measurement]) -> Floats:
+    """The mean of the tables without what is below zero."""
+    weights = np.array([table.sigma**-2 for table in tables])
+    mean = sum(weight * table.values.ravel() for weight, table in zip(weights, tables, strict=True)) / weights.sum()
+    return np.maximum(np.asarray(mean, dtype=np.float64), 0.0)
