@@ -49,12 +49,13 @@ DEFAULT_SETTINGS = NoisySettings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TargetTable:
-    """A table that was measured once or more often: the share of the rows in each cell, and its precision."""
+class TargetTables:
+    """Tables of up to two columns, the same in all, with one more column each: measured shares and their precision."""
 
-    clique: Clique
-    shares: Tensor  # (cells of all columns but the last, bins of the last)
-    precision: Tensor  # of the same shape, or a scalar; the inverse variance of a share
+    first: Clique
+    last: Clique
+    shares: Tensor  # (cells of the first columns, bins of all last ones side by side)
+    precision: Tensor  # of the same shape; the inverse variance of a share
 
 
 class _Misfit(torch.autograd.Function):
@@ -67,15 +68,18 @@ class _Misfit(torch.autograd.Function):
         dw, value = torch.zeros_like(w), w.new_zeros(())
         weighted = {name: w[:, None] * p for name, p in by_name.items()}
         for target in targets:
-            *first, last = target.clique
-            joint = weighted[first[0]] if first else w[:, None]  # (K, cells of all columns but the last)
+            first = target.first
+            joint = weighted[first[0]] if first else w[:, None]  # (K, cells of the first columns)
             if len(first) == 2:
                 joint = (joint[:, :, None] * by_name[first[1]][:, None, :]).flatten(1)
-            residual = joint.T @ by_name[last] - target.shares
+            last = torch.cat([by_name[name] for name in target.last], 1)
+            residual = joint.T @ last - target.shares
             scaled = residual * target.precision
             value += (residual * scaled).sum() / 2
-            grads[last] += joint @ scaled
-            back = by_name[last] @ scaled.T  # (K, cells of all columns but the last)
+            parts = (joint @ scaled).split([by_name[name].shape[1] for name in target.last], 1)
+            for name, part in zip(target.last, parts, strict=True):
+                grads[name] += part
+            back = last @ scaled.T  # (K, cells of the first columns)
             if len(first) == 2:
                 back = back.reshape(len(w), by_name[first[0]].shape[1], -1)
                 grads[first[1]] += torch.bmm(weighted[first[0]][:, None, :], back)[:, 0]
@@ -283,18 +287,26 @@ def _splits(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -
 
 def _targets(
     measurements: Sequence[Measurement], groups: Mapping[str, Owners], rows: float, device: str
-) -> list[TargetTable]:
-    """The tables over groups to which the mixture is fitted."""
-    targets = []
+) -> list[TargetTables]:
+    """The tables over groups to which the mixture is fitted.
+
+    The largest column of each is the last: this makes the products that compute a table as small as they can be.
+    """
+    found: dict[Clique, list[tuple[str, Floats, Floats]]] = {}
     for query, (values, precision) in _merged(measurements).items():
         clique, shape, precisions = query.clique, query.shape, np.full(query.cells, precision)
         if len(clique) == 1 and query.owners[0] != groups[clique[0]]:  # a sum of cells has the sum of their variances
             owner = groups[clique[0]]
             values, precisions, shape = _to_groups(values, owner), precision / np.bincount(owner), (max(owner) + 1,)
-        flat = (-1, shape[-1])
-        shares = torch.as_tensor(values.reshape(flat) / rows, dtype=torch.float32, device=device)
-        weights = torch.as_tensor(precisions.reshape(flat) * rows**2, dtype=torch.float32, device=device)
-        targets.append(TargetTable(clique, shares, weights))
+        order = np.argsort(shape, kind="stable")
+        *first, last = (clique[axis] for axis in order)
+        flat = [part.reshape(shape).transpose(order).reshape(-1, max(shape)) for part in (values, precisions)]
+        found.setdefault(tuple(first), []).append((last, flat[0] / rows, flat[1] * rows**2))
+    targets = []
+    for first_columns, tables in found.items():
+        lasts, *parts = zip(*tables, strict=True)
+        tensors = [torch.as_tensor(np.concatenate(part, 1), dtype=torch.float32, device=device) for part in parts]
+        targets.append(TargetTables(first_columns, lasts, *tensors))
     return targets
 
 
