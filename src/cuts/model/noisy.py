@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import cos, pi
+from math import cos, inf, pi
 from time import process_time
 
 import numpy as np
@@ -36,12 +36,12 @@ class NoisySettings:
     """How mixtures are fitted to noisy tables: small and quick while tables are selected, large and long at the end."""
 
     components: int = 500  # of the final mixture, where the configuration names no number
-    prior_per_row: float = 0.015  # strength of the prior, per row
+    prior_per_row: float = 0.03  # strength of the prior, per row
     round_components: int = 200  # while tables are selected
     round_prior_per_row: float = 0.01
     first_steps: int = 200  # gradient steps before the first round
     round_steps: int = 50  # gradient steps per round
-    max_learning_rate: float = 0.05
+    max_round_learning_rate: float = 0.05
     initial_logit_scale: float = 0.5  # standard deviation of the logits at the start
 
 
@@ -163,7 +163,8 @@ class NoisyLearner:
         device = find_device(config.device)
         objective = NoisyObjective(measurements, groups, prior=settings.round_prior_per_row, device=device)
         with use_threads(find_threads(config.threads, 0)):
-            descend(backbone, objective, steps, _learning_rate(config, backbone, settings))
+            rate = _learning_rate(config, backbone, settings.max_round_learning_rate)
+            descend(backbone, objective, steps, rate)
             return Guess(backbone, backbone.settle())
 
     def _start(self, measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> Backbone:
@@ -187,7 +188,7 @@ def fit_noisy(
         backbone = _start(measured, groups, config.components or settings.components, config, seed + 1, settings)
         device = find_device(config.device)
         objective = NoisyObjective(measured, groups, prior=settings.prior_per_row, exempt=label, device=device)
-        rate = _learning_rate(config, backbone, settings)
+        rate = _learning_rate(config, backbone)
         error = descend(backbone, objective, config.steps, rate, cosine=True, seen=seen)
         mixture = split(backbone.settle(), _splits(measured, groups))
         return Fitted(mixture, error, config.steps, process_time() - began)
@@ -247,8 +248,8 @@ def _start(
     return make_backbone(Start(one_way, components, smoothing, seed, device, config, spread=scale))
 
 
-def _learning_rate(config: Config, backbone: Backbone, settings: NoisySettings) -> float:
-    return config.learning_rate or min(settings.max_learning_rate, backbone.learning_rate)
+def _learning_rate(config: Config, backbone: Backbone, max_rate: float = inf) -> float:
+    return config.learning_rate or min(max_rate, backbone.learning_rate)
 
 
 def _singles(measurements: Sequence[Measurement]) -> dict[str, Floats]:
