@@ -1,11 +1,13 @@
 """Differential privacy: accuracy and distance of private tables, alone, under rules, fair, and along epsilon.
 
-    python benchmarks/release.py --data DIR [--parts tables rules fair curve] [--transcripts 5] [--samples 5]
+    python benchmarks/private.py --data DIR [--parts tables rules fair curve raw] [--transcripts 5] [--samples 5]
 
 Every transcript is a release of its own, with fresh noise, made by the trusted core as `cuts fit` makes it. Programs
 with commands share the transcripts of their table: shaping costs no privacy. Numbers are cut into the paper's 32 even
 bins over the range of the train rows, which this benchmark takes as public, and the learner sees bins; the drawn table
-has as many rows as the noisy count says. Accuracy, parity and distance are the paper's, on test rows nobody trained on.
+has as many rows as the noisy count says. In the part `raw` the learner sees numbers as they are, and numbers are cut as
+`cuts` does by default, or into 32 even bins. Accuracy, parity and distance are the paper's, on test rows nobody trained
+on.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from paper_tables import PaperTable, load_table, score
 from rules import RULES
 
 from cuts.config import Config
+from cuts.data.columns import Binning
 from cuts.data.table import Table
 from cuts.flow import private, release
 from cuts.flow.run import make_request
@@ -32,7 +35,7 @@ from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, render, transcript_from
 from cuts.progress import Observer
 
-PARTS = ("tables", "rules", "fair", "curve")
+PARTS = ("tables", "rules", "fair", "curve", "raw")
 TABLES = ("adult", "german", "compas")
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 DELTA = 1e-9
@@ -54,15 +57,15 @@ def main() -> None:
     args = parser.parse_args()
     found: dict[str, Any] = {}
 
-    def run(part: str, table: str, epsilon: float, programs: dict[str, str]) -> None:
+    def run(part: str, table: str, epsilon: float, programs: dict[str, str], binning: Binning | None = None) -> None:
         say(f"{part}: {table}, epsilon {epsilon:g}")
-        options = (args.transcripts, args.samples, args.held_out)
+        options = (args.transcripts, args.samples, args.held_out, binning)
         draws = alone(measure, args.data, table, epsilon, programs, *options)
         lines = [line(name, [each for each in draws if each["program"] == name]) for name in programs]
         heads = ["program", "accuracy %", "std", "TV all e-5", "std", "parity", "std", "release CPU s", "fit CPU s"]
         title = f"{part}: {table}, epsilon {epsilon:g}, {args.transcripts} transcripts, {args.samples} draws of each"
         show(title, [*heads, "tables"], lines)
-        found[f"{part}/{table}/{epsilon:g}"] = draws
+        found[f"{part}/{table}/{epsilon:g}" + (f"/{binning}" if binning else "")] = draws
         write_json(args.json, found)
 
     if "tables" in args.parts:
@@ -75,22 +78,33 @@ def main() -> None:
     if "curve" in args.parts:
         for epsilon in args.epsilons:
             run("curve", "adult", epsilon, {"free": ""})
+    if "raw" in args.parts:
+        run("raw", "adult", 1.0, {"natural bins": ""}, "quantile")
+        run("raw", "adult", 1.0, {"even bins": ""}, "uniform")
 
 
 def measure(
-    data: Path, name: str, epsilon: float, programs: dict[str, str], transcripts: int, samples: int, held_out: bool
+    data: Path,
+    name: str,
+    epsilon: float,
+    programs: dict[str, str],
+    transcripts: int,
+    samples: int,
+    held_out: bool,
+    binning: Binning | None,
 ) -> list[dict[str, Any]]:
-    """The figures of every draw of every program."""
-    base = load_table(data, name, "uniform")
+    """The figures of every draw of every program; with a binning of its own, the learner sees numbers as they are."""
+    base = load_table(data, name, "default" if binning else "uniform")
+    config = Config(binning=binning)
     found = []
     for seed in range(transcripts):
         real = base.held_out(seed) if held_out else base
         clock = Clock()
         with clock.running():
-            transcript = make_release(real, epsilon, seed)
+            transcript = make_release(real, epsilon, seed, config)
         fitting = Clock()
         with fitting.running():
-            free = private.fit_free(transcript, Config(), seed=seed, observer=Observer())
+            free = private.fit_free(transcript, config, seed=seed, observer=Observer())
         for title, command in programs.items():
             fit = Clock()
             with fit.running():
@@ -107,19 +121,19 @@ def measure(
     return found
 
 
-def make_release(real: PaperTable, epsilon: float, seed: int) -> Transcript:
+def make_release(real: PaperTable, epsilon: float, seed: int, config: Config) -> Transcript:
     """A fresh transcript of the train rows, as it would be read from a file."""
     program = parse(f"SYNTHESIZE: {real.name}; ENSURE: EPSILON={epsilon!r}, DELTA={DELTA!r}; END;")
     with tempfile.TemporaryDirectory() as folder:
         account = release.Account(LedgerFile(Path(folder) / "ledger.jsonl"), real.name)
-        request = make_request(program, seed=seed)
+        request = make_request(program, seed=seed, config=config)
         made = release.measure(request, real.schema, cells_of(real.train), account, Observer())
     return transcript_from(json.loads(render(made)))
 
 
 def figures(table: Table, real: PaperTable) -> dict[str, float | None]:
     """Accuracy in percent, distance and parity of one drawn table."""
-    found = score(table, real, "bins")
+    found = score(table, real, real.features)
     return {"accuracy": found.accuracy, "tv": 1e5 * found.tv_all, "parity": found.demographic_parity}
 
 

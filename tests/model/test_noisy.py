@@ -23,7 +23,7 @@ from cuts.model.mixture import Mixture, marginal
 from cuts.model.noisy import (
     NoisyLearner,
     NoisyObjective,
-    TargetTable,
+    TargetTables,
     _Misfit,
     descend,
     fit_noisy,
@@ -104,28 +104,42 @@ def assert_sound(mixture: Mixture, sizes: Mapping[str, int] = SIZES) -> None:
 
 CLIQUES: list[Clique] = [("a",), ("c",), ("a", "b"), ("c", "a"), ("a", "b", "c"), ("b", "c", "a")]
 
+# The columns that tables have in common, and the last column of each.
+TABLES: list[tuple[Clique, Clique]] = [
+    ((), ("a",)),
+    ((), ("c", "b")),
+    (("a",), ("b",)),
+    (("c",), ("b", "a")),
+    (("a", "b"), ("c",)),
+    (("c", "b"), ("a", "a")),
+]
 
-def plain_misfit(targets: Sequence[TargetTable], mix: Mixture) -> torch.Tensor:
+
+def target(first: Clique, last: Clique, rng: np.random.Generator) -> TargetTables:
+    """Measured shares, some of them negative, and precisions."""
+    shape = (int(np.prod([SIZES[name] for name in first], dtype=np.int64)), sum(SIZES[name] for name in last))
+    return TargetTables(
+        first, last, torch.as_tensor(rng.normal(0, 0.3, shape)), torch.as_tensor(0.1 + rng.random(shape))
+    )
+
+
+def plain_misfit(targets: Sequence[TargetTables], mix: Mixture) -> torch.Tensor:
     """The definition, by the mixture's own algebra."""
-    off = [marginal(mix, t.clique).reshape(t.shares.shape) - t.shares for t in targets]
-    return sum(((t.precision * o**2).sum() / 2 for t, o in zip(targets, off, strict=True)), torch.zeros(()))
+    total = torch.zeros(())
+    for each in targets:
+        tables = [marginal(mix, (*each.first, name)).reshape(len(each.shares), -1) for name in each.last]
+        total = total + (each.precision * (torch.cat(tables, 1) - each.shares) ** 2).sum() / 2
+    return total
 
 
 @settings(max_examples=40)
-@given(st.lists(st.sampled_from(CLIQUES), min_size=1, max_size=5), st.integers(1, 6), st.integers(0, 2**32 - 1))
+@given(st.lists(st.sampled_from(TABLES), min_size=1, max_size=5), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_the_misfit_and_its_gradient_are_those_of_the_definition(
-    cliques: list[Clique], components: int, seed: int
+    tables: list[tuple[Clique, Clique]], components: int, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     mix = random_mixture(rng, components)
-    targets = []
-    for clique in cliques:
-        shape = (-1, SIZES[clique[-1]])
-        cells = int(np.prod([SIZES[name] for name in clique]))
-        precision = rng.random(cells).reshape(shape) if rng.random() < 0.7 else rng.random()
-        targets.append(
-            TargetTable(clique, torch.as_tensor(rng.normal(0, 0.3, cells).reshape(shape)), torch.as_tensor(precision))
-        )
+    targets = [target(first, last, rng) for first, last in tables]
     found, plain = (
         [each.clone().requires_grad_() for each in (mix.w, *mix.P)] for _ in range(2)
     )  # a gradient for each of them
@@ -141,10 +155,7 @@ def test_the_misfit_and_its_gradient_are_those_of_the_definition(
 def test_gradients_agree_with_small_differences() -> None:
     rng = np.random.default_rng(3)
     mix = random_mixture(rng, 3)
-    targets = []
-    for clique in CLIQUES:
-        shape = (int(np.prod([SIZES[name] for name in clique[:-1]])), SIZES[clique[-1]])
-        targets.append(TargetTable(clique, torch.as_tensor(rng.random(shape)), torch.as_tensor(rng.random())))
+    targets = [target(first, last, rng) for first, last in TABLES]
     given_ = tuple(each.requires_grad_() for each in (mix.w, *mix.P))
     assert torch.autograd.gradcheck(lambda *each: _Misfit.apply(targets, mix.columns, *each), given_)
 

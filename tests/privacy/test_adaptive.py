@@ -413,3 +413,50 @@ def test_from_many_rows_tables_are_selected_though_there_is_a_label() -> None:
     curator = open_core(counts_of(draw_people(20_000, 0, MIXED), MIXED), opened(1.0, 1e-9))
     made = release(curator, MIXED, workload_of(MIXED, label=label), independent)
     assert any(isinstance(answer, Choice) for answer in made.answers)
+
+
+# --- the label's tables
+
+
+LABELLED = build_codec(Schema("labelled", PEOPLE.schema.columns, "d"), {})
+
+
+def labelled(rows: int, **settings: float) -> Transcript:
+    counts = counts_of(draw_people(rows, 0, LABELLED), LABELLED)
+    workload = workload_of(LABELLED, label="d")
+    return release(Twin(counts, opened(), 0), LABELLED, workload, independent, settings=AdaptiveSettings(**settings))  # type: ignore[arg-type]
+
+
+def before_choices(transcript: Transcript) -> list[Measurement]:
+    """The tables of several columns that were measured before anything was selected."""
+    first = next(place for place, each in enumerate(transcript.answers) if isinstance(each, Choice))
+    return [each for each in transcript.measurements[:first] if len(each.query.clique) > 1]
+
+
+def test_all_triples_with_the_label_are_measured_first_with_their_share_of_the_budget() -> None:
+    found = before_choices(labelled(20_000))
+    assert {each.query.clique for each in found} == {("a", "b", "d"), ("a", "c", "d"), ("b", "c", "d")}
+    (sigma,) = {each.sigma for each in found}
+    left = (1 - DEFAULT_SETTINGS.single_column_share) * float(opened().rho)
+    assert math.isclose(3 / (2 * sigma**2), DEFAULT_SETTINGS.label_share * left, rel_tol=1e-3)
+
+
+def test_of_the_tables_of_the_label_those_whose_noise_would_hide_the_rows_are_left_out() -> None:
+    found = labelled(20_000)
+    sizes = sorted(each.query.cells for each in before_choices(found))
+    sigma = before_choices(found)[0].sigma
+    share = MEAN_ABSOLUTE_NOISE * sigma * sizes[-1] / count_estimate(found.measurements)  # of the rows
+    assert len(before_choices(labelled(20_000, max_label_table_error=1.2 * share))) == 3
+    assert len(before_choices(labelled(20_000, max_label_table_error=share / 10))) == 0
+
+
+def test_where_many_tables_of_the_label_would_be_too_noisy_all_are_left_to_the_selection() -> None:
+    found = labelled(20_000)
+    share = before_choices(found)[0].sigma / count_estimate(found.measurements)
+    assert len(before_choices(labelled(20_000, max_label_cell_noise=1.1 * share))) == 3
+    assert not before_choices(labelled(20_000, max_label_cell_noise=0.9 * share))
+
+
+def test_without_a_label_everything_is_selected() -> None:
+    transcript, _ = released(20_000)
+    assert not before_choices(transcript)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cuts.config import Config
 from cuts.data.codec import Codec, build_codec
-from cuts.data.columns import Numeric, size
+from cuts.data.columns import Numeric
 from cuts.data.schema import Column, Schema, fingerprint
 from cuts.data.schema_file import render_declaration
 from cuts.flow.checks import Checked, check, nothing_to_learn, require
@@ -35,6 +35,7 @@ from cuts.privacy.core import Core, count_rows
 from cuts.privacy.domain import discover_domain
 from cuts.privacy.ledger import ReleaseLedger, Terms
 from cuts.privacy.ledger_file import Entry, LedgerFile, Limit
+from cuts.privacy.natural_bins import natural_edges
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.transcript import Transcript, load
 from cuts.privacy.transcript import render as transcript_text
@@ -42,8 +43,6 @@ from cuts.privacy.workload import make_workload
 from cuts.progress import Observer
 from cuts.text.diagnostic import CutsError, counted, has_errors, usage_error
 from cuts.text.files import write_text
-
-FINE_BINS = 256  # of numbers with bins of equal frequency: neighbours are joined by noisy counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +168,7 @@ def _public_codec(planned: Plan, config: Config) -> tuple[Codec, dict[str, int]]
             bins = column.bins
             if column.binning == "quantile" and isinstance(bins, int):
                 groups[column.name] = bins
-                bins = int(min(FINE_BINS, size(column)))
+                bins = natural_edges(column)  # noisy counts join neighbours
             columns.append(replace(column, bins=bins, binning="uniform"))
         else:
             columns.append(column)

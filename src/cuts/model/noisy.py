@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import cos, pi
+from math import cos, inf, pi
 from time import process_time
 
 import numpy as np
@@ -36,12 +36,12 @@ class NoisySettings:
     """How mixtures are fitted to noisy tables: small and quick while tables are selected, large and long at the end."""
 
     components: int = 500  # of the final mixture, where the configuration names no number
-    prior_per_row: float = 0.015  # strength of the prior, per row
+    prior_per_row: float = 0.03  # strength of the prior, per row
     round_components: int = 200  # while tables are selected
     round_prior_per_row: float = 0.01
     first_steps: int = 200  # gradient steps before the first round
     round_steps: int = 50  # gradient steps per round
-    max_learning_rate: float = 0.05
+    max_round_learning_rate: float = 0.05
     initial_logit_scale: float = 0.5  # standard deviation of the logits at the start
 
 
@@ -49,12 +49,13 @@ DEFAULT_SETTINGS = NoisySettings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TargetTable:
-    """A table that was measured once or more often: the share of the rows in each cell, and its precision."""
+class TargetTables:
+    """Tables of up to two columns, the same in all, with one more column each: measured shares and their precision."""
 
-    clique: Clique
-    shares: Tensor  # (cells of all columns but the last, bins of the last)
-    precision: Tensor  # of the same shape, or a scalar; the inverse variance of a share
+    first: Clique
+    last: Clique
+    shares: Tensor  # (cells of the first columns, bins of all last ones side by side)
+    precision: Tensor  # of the same shape; the inverse variance of a share
 
 
 class _Misfit(torch.autograd.Function):
@@ -67,15 +68,18 @@ class _Misfit(torch.autograd.Function):
         dw, value = torch.zeros_like(w), w.new_zeros(())
         weighted = {name: w[:, None] * p for name, p in by_name.items()}
         for target in targets:
-            *first, last = target.clique
-            joint = weighted[first[0]] if first else w[:, None]  # (K, cells of all columns but the last)
+            first = target.first
+            joint = weighted[first[0]] if first else w[:, None]  # (K, cells of the first columns)
             if len(first) == 2:
                 joint = (joint[:, :, None] * by_name[first[1]][:, None, :]).flatten(1)
-            residual = joint.T @ by_name[last] - target.shares
+            last = torch.cat([by_name[name] for name in target.last], 1)
+            residual = joint.T @ last - target.shares
             scaled = residual * target.precision
             value += (residual * scaled).sum() / 2
-            grads[last] += joint @ scaled
-            back = by_name[last] @ scaled.T  # (K, cells of all columns but the last)
+            parts = (joint @ scaled).split([by_name[name].shape[1] for name in target.last], 1)
+            for name, part in zip(target.last, parts, strict=True):
+                grads[name] += part
+            back = last @ scaled.T  # (K, cells of the first columns)
             if len(first) == 2:
                 back = back.reshape(len(w), by_name[first[0]].shape[1], -1)
                 grads[first[1]] += torch.bmm(weighted[first[0]][:, None, :], back)[:, 0]
@@ -159,7 +163,8 @@ class NoisyLearner:
         device = find_device(config.device)
         objective = NoisyObjective(measurements, groups, prior=settings.round_prior_per_row, device=device)
         with use_threads(find_threads(config.threads, 0)):
-            descend(backbone, objective, steps, _learning_rate(config, backbone, settings))
+            rate = _learning_rate(config, backbone, settings.max_round_learning_rate)
+            descend(backbone, objective, steps, rate)
             return Guess(backbone, backbone.settle())
 
     def _start(self, measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> Backbone:
@@ -183,7 +188,7 @@ def fit_noisy(
         backbone = _start(measured, groups, config.components or settings.components, config, seed + 1, settings)
         device = find_device(config.device)
         objective = NoisyObjective(measured, groups, prior=settings.prior_per_row, exempt=label, device=device)
-        rate = _learning_rate(config, backbone, settings)
+        rate = _learning_rate(config, backbone)
         error = descend(backbone, objective, config.steps, rate, cosine=True, seen=seen)
         mixture = split(backbone.settle(), _splits(measured, groups))
         return Fitted(mixture, error, config.steps, process_time() - began)
@@ -243,8 +248,8 @@ def _start(
     return make_backbone(Start(one_way, components, smoothing, seed, device, config, spread=scale))
 
 
-def _learning_rate(config: Config, backbone: Backbone, settings: NoisySettings) -> float:
-    return config.learning_rate or min(settings.max_learning_rate, backbone.learning_rate)
+def _learning_rate(config: Config, backbone: Backbone, max_rate: float = inf) -> float:
+    return config.learning_rate or min(max_rate, backbone.learning_rate)
 
 
 def _singles(measurements: Sequence[Measurement]) -> dict[str, Floats]:
@@ -283,18 +288,26 @@ def _splits(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -
 
 def _targets(
     measurements: Sequence[Measurement], groups: Mapping[str, Owners], rows: float, device: str
-) -> list[TargetTable]:
-    """The tables over groups to which the mixture is fitted."""
-    targets = []
+) -> list[TargetTables]:
+    """The tables over groups to which the mixture is fitted.
+
+    The largest column of each is the last: this makes the products that compute a table as small as they can be.
+    """
+    found: dict[Clique, list[tuple[str, Floats, Floats]]] = {}
     for query, (values, precision) in _merged(measurements).items():
         clique, shape, precisions = query.clique, query.shape, np.full(query.cells, precision)
         if len(clique) == 1 and query.owners[0] != groups[clique[0]]:  # a sum of cells has the sum of their variances
             owner = groups[clique[0]]
             values, precisions, shape = _to_groups(values, owner), precision / np.bincount(owner), (max(owner) + 1,)
-        flat = (-1, shape[-1])
-        shares = torch.as_tensor(values.reshape(flat) / rows, dtype=torch.float32, device=device)
-        weights = torch.as_tensor(precisions.reshape(flat) * rows**2, dtype=torch.float32, device=device)
-        targets.append(TargetTable(clique, shares, weights))
+        order = np.argsort(shape, kind="stable")
+        *first, last = (clique[axis] for axis in order)
+        flat = [part.reshape(shape).transpose(order).reshape(-1, max(shape)) for part in (values, precisions)]
+        found.setdefault(tuple(first), []).append((last, flat[0] / rows, flat[1] * rows**2))
+    targets = []
+    for first_columns, tables in found.items():
+        lasts, *parts = zip(*tables, strict=True)
+        tensors = [torch.as_tensor(np.concatenate(part, 1), dtype=torch.float32, device=device) for part in parts]
+        targets.append(TargetTables(first_columns, lasts, *tensors))
     return targets
 
 

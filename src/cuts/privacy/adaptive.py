@@ -1,4 +1,8 @@
-"""Which tables to measure: all single columns first, then round by round the table the model predicts worst.
+"""Which tables to measure: all single columns, then the label's tables, then those the model predicts worst.
+
+What tells a label apart is spread thinly over its tables with two more columns. A selection by the largest error passes
+most of them over, and a learner trained on the rows misses what they say; so they are all measured, as far as noise
+permits. The other tables compete for the rest of the budget, round by round.
 
 The loop is AIM's (McKenna, Mullins, Sheldon and Miklau, "AIM: An Adaptive and Iterative Mechanism for Differentially
 Private Synthetic Data", 2022): select by the exponential mechanism, measure with Gaussian noise, refit, and anneal the
@@ -39,6 +43,9 @@ class AdaptiveSettings:
     single_column_share: float = 0.08  # of the budget, for the tables of single columns
     max_single_column_repeats: int = 2  # how often single columns are measured again while their error is large:
     max_single_column_error: float = 0.05  # expected total error of such a table, as a share of the rows
+    label_share: float = 0.65  # of what is left then, for the tables of the label with two more columns
+    max_label_table_error: float = 1.0  # expected total error of such a table, as a share of the rows
+    max_label_cell_noise: float = 0.005  # standard deviation per cell, likewise; above, all are left to the rounds
     selection_share: float = 0.1  # of a round's cost, for selecting its table
     planned_rounds: int = 100  # when rounds begin; annealing changes the number
     max_cell_noise: float = 0.01  # standard deviation per cell in the first round, as a share of the rows
@@ -102,6 +109,7 @@ class _Release(Generic[_Model]):
         self.answers: list[Measurement | Choice] = []
         self.measured: list[Measurement] = []
         self.groups: dict[str, Owners] = {}
+        self.told = 0
 
     def run(self) -> Transcript:
         """The transcript, once the budget is spent."""
@@ -112,21 +120,39 @@ class _Release(Generic[_Model]):
         else:
             self._repeat_singles()
             self._find_groups()
+            self._measure_label_tables()
             self._measure_selected()
         return Transcript(self.codec, self.curator.ledger, tuple(self.answers))
 
     def _measure_selected(self) -> None:
         """Measure round by round the table that the model predicts worst."""
         model = self.learner(self.measured, self.groups, None)
-        planned_cost, number = self._first_cost(), 0
+        planned_cost = self._first_cost()
         while (cost := self._next_cost(planned_cost)) > 0:
-            number += 1
             query = self._selected(model, cost)
             sigma = self._round_scale(cost)
             self._measure(query, sigma)
             before, model = model, self.learner(self.measured, self.groups, model)
             planned_cost = cost / _annealing(model, before, query, sigma, self._rows, self.settings) ** 2
-            self.seen(Round(number, 1.0 - self._left / self.budget, query.clique, sigma))
+            self._tell(query, sigma)
+
+    def _measure_label_tables(self) -> None:
+        """Measure the label with two more columns at a time, all with the same noise.
+
+        A table whose noise would hide the rows is left to the selection, and what it would have cost makes the others
+        more exact. With few rows even so many exact tables are not to be had, and all are left to the selection.
+        """
+        label, settings = self.workload.label, self.settings
+        cliques = [clique for clique in self.workload.candidates if len(clique) == 3 and label in clique]
+        queries = sorted(map(self._query, cliques), key=lambda query: query.cells)
+        cost, max_error = settings.label_share * self._left, settings.max_label_table_error * self._rows
+        scales = [gaussian_scale(cost, self._terms, count) for count in range(1, 1 + len(queries))]
+        errors = [MEAN_ABSOLUTE_NOISE * scale * query.cells for scale, query in zip(scales, queries, strict=True)]
+        count = sum(error <= max_error for error in errors)  # they rise: of more tables, each larger, with more noise
+        if count and scales[count - 1] <= settings.max_label_cell_noise * self._rows:
+            for query in queries[:count]:
+                self._measure(query, scales[count - 1])
+                self._tell(query, scales[count - 1])
 
     def _is_small(self) -> bool:
         """Whether there are too few rows to select by scores; then the label's own pairs matter most."""
@@ -141,9 +167,14 @@ class _Release(Generic[_Model]):
         label = self.workload.label
         pairs = [clique for clique in self.workload.candidates if len(clique) == 2 and label in clique]
         sigma = gaussian_scale(self._left, self._terms, max(len(pairs), 1))
-        for number, clique in enumerate(pairs, start=1):
-            self._measure(self._query(clique), sigma)
-            self.seen(Round(number, 1.0 - self._left / self.budget, clique, sigma))
+        for query in map(self._query, pairs):
+            self._measure(query, sigma)
+            self._tell(query, sigma)
+
+    def _tell(self, query: Query, sigma: float) -> None:
+        """Report a table of several columns that was measured."""
+        self.told += 1
+        self.seen(Round(self.told, 1.0 - self._left / self.budget, query.clique, sigma))
 
     def _first_cost(self) -> float:
         """The cost of the first round: an even share, or more where its noise would hide the rows."""
