@@ -65,7 +65,7 @@ def measured(
 def transcript(measurements: Sequence[Measurement], sizes: Mapping[str, int] = SIZES) -> Transcript:
     columns = tuple(Category(name, tuple(map(str, range(size)))) for name, size in sizes.items())
     return Transcript(
-        build_codec(Schema("t", columns), {}), ReleaseLedger(Terms(1.0, 1e-9), Fraction(1)), tuple(measurements)
+        build_codec(Schema("t", columns), {}), ReleaseLedger(Terms(99.0, 1e-9), Fraction(1)), tuple(measurements)
     )
 
 
