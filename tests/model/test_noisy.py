@@ -27,12 +27,11 @@ from cuts.model.noisy import (
     _Misfit,
     descend,
     fit_noisy,
-    groups_of,
     own_shares,
 )
 from cuts.privacy.ledger import ReleaseLedger, Terms
 from cuts.privacy.query import Owners, Query, fine
-from cuts.privacy.transcript import Measurement, Transcript, count_estimate
+from cuts.privacy.transcript import Measurement, Transcript, count_estimate, groups_of
 from cuts.progress import FitStep
 
 SIZES = {"a": 4, "b": 3, "c": 2}

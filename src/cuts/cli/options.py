@@ -190,6 +190,17 @@ RowsOption = Annotated[
         show_default=False,
     ),
 ]
+ExpectedRowsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--rows",
+        metavar="N",
+        parser=parse_count,
+        help="Private programs: number of rows that the table has, roughly; it says how exact the release will be. "
+        "Default: 1,000, 10,000 and 100,000.",
+        show_default=False,
+    ),
+]
 ProtectedOption = Annotated[
     list[str] | None,
     typer.Option(

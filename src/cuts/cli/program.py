@@ -11,11 +11,12 @@ import typer
 from cuts import plan
 from cuts.assess import render as verdicts
 from cuts.assess.verify import holds
-from cuts.cli import pages
+from cuts.cli import pages, precision
 from cuts.cli.options import (
     ConfigOption,
     DelimiterOption,
     EncodingOption,
+    ExpectedRowsOption,
     FormatOption,
     ProgramPath,
     QuoteOption,
@@ -27,7 +28,7 @@ from cuts.cli.shared import checked, counts, print_json, say, values
 from cuts.config import Config, read_config
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
-from cuts.flow import checks, inputs, judge
+from cuts.flow import before_release, checks, inputs, judge
 from cuts.lang.parser import parse_source
 from cuts.lang.printer import render
 from cuts.text import render as diagnostics
@@ -114,20 +115,27 @@ def plan_command(
     schema: SchemaOption = None,
     set_: SetOption = None,
     config: ConfigOption = None,
+    rows: ExpectedRowsOption = None,
     format: FormatOption = "text",
 ) -> None:
-    """Show what each command promises and how it will be met.
+    """Show what each command promises and how it will be met; for a private program also how exact it will be.
 
     Example: cuts plan fair.cuts
     """
     result = checked(program, data, schema, values(set_))
     if result.spec is None or result.exit_code:
         raise CutsError(result.diagnostics, result.program.source)
-    planned = plan.plan(result.spec, read_config(config) if config is not None else Config())
+    settings = read_config(config) if config is not None else Config()
+    planned = plan.plan(result.spec, settings)
+    expected: tuple[before_release.Expected, ...] = ()
+    if result.spec.privacy is not None:
+        expected = before_release.expect(planned, settings, before_release.USUAL_ROWS if rows is None else [rows])
     if format == "json":
-        print_json(plan.as_data(planned))
+        print_json({**plan.as_data(planned), "expected": precision.expected_data(expected)})
     else:
         print(plan.as_text(planned))
+        if expected:
+            print(f"\n{precision.expected_text(expected, result.spec.schema)}")
 
 
 @app.command()

@@ -12,7 +12,7 @@ from cuts.cli import options
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions, flatten_options
 from cuts.cli.progress import show_progress
 from cuts.cli.request import check_places, make_request
-from cuts.cli.run_result import as_data, as_text, fit_facts, run_summary, summary, write_report
+from cuts.cli.run_result import as_data, as_text, badly_known, fit_facts, run_summary, summary, write_report
 from cuts.cli.shared import interruptible, print_json, say
 from cuts.data.exchange.streams import check_writable
 from cuts.text.diagnostic import counted, usage_error
@@ -114,5 +114,6 @@ def fit(
     if format == "json":
         print_json({"output": str(output), **fit_facts(model)})
     else:
-        print(f"{summary(model)}; written to {output}")
+        unknown = badly_known(model)
+        print(f"{unknown}\n\n" if unknown else "", f"{summary(model)}; written to {output}", sep="")
     raise typer.Exit(1 if model.facts.failed else 0)

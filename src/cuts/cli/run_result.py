@@ -12,10 +12,12 @@ from cuts.assess import drift
 from cuts.assess import render as verdicts
 from cuts.assess.render import plain
 from cuts.assess.render_quality import against_fitted
+from cuts.cli import precision
 from cuts.data.units import NUMBER
 from cuts.lang import units
 from cuts.lang.printer import short
 from cuts.lang.spec import TableAim
+from cuts.privacy.precision import known
 from cuts.privacy.transcript import promise
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
@@ -34,11 +36,19 @@ def as_text(result: RunResult) -> str:
     if result.drifts:
         rows = min(result.table.rows, result.facts.rows)
         parts.append(drift.as_text(result.drifts, result.model.codec.schema, rows))
+    parts += filter(None, [badly_known(result.model)])
     if result.model.transcript is None:
         parts.append(against_fitted(result.discriminator, commands=bool(result.verdicts)))
     if result.facts.memory is not None and result.facts.smoothing > 0:
         parts.append(_memory(result.facts.smoothing, result.facts.memory))
     return "".join(f"{part}\n\n" for part in parts)
+
+
+def badly_known(model: Model) -> str:
+    """The columns that a private model does not know well; nothing if there are none."""
+    if model.transcript is None:
+        return ""
+    return precision.badly_known(known(model.transcript), model.codec.schema)
 
 
 def _memory(smoothing: float, memory: Memory) -> str:
@@ -104,7 +114,8 @@ def fit_facts(model: Model) -> dict[str, Any]:
     if model.transcript is not None:
         ledger = model.transcript.ledger
         spent = {"rho": str(ledger.spent), "epsilon": ledger.epsilon_spent, "delta": ledger.terms.delta}
-        data["privacy"] = {"promise": promise(model.transcript), "spent": spent}
+        columns = [{**asdict(each), "is_good": each.is_good} for each in known(model.transcript)]
+        data["privacy"] = {"promise": promise(model.transcript), "spent": spent, "columns": plain(columns)}
     return data
 
 

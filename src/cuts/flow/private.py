@@ -20,10 +20,11 @@ from cuts.data.refine import refine
 from cuts.data.table import Table
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
+from cuts.flow.before_release import terms_of
 from cuts.flow.checks import check, require
 from cuts.flow.inputs import IMITATE, find_schema, find_source, read_program
 from cuts.flow.learn import modelled_label
-from cuts.flow.release import Account, measure, saved_on_failure, terms_of
+from cuts.flow.release import Account, measure, saved_on_failure
 from cuts.flow.request import FitRequest, FittedModel
 from cuts.lang.binder import bind
 from cuts.lang.printer import render

@@ -14,28 +14,25 @@ from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 
-from cuts.config import Config
-from cuts.data.codec import Codec, build_codec
-from cuts.data.columns import Numeric
-from cuts.data.schema import Column, Schema, fingerprint
+from cuts.data.schema import Schema, fingerprint
 from cuts.data.schema_file import render_declaration
+from cuts.flow.before_release import public_codec, terms_of
 from cuts.flow.checks import Checked, check, nothing_to_learn, require
 from cuts.flow.learn import modelled_label
 from cuts.flow.request import FitRequest
 from cuts.lang.binder import bind_privacy
-from cuts.lang.spec import Privacy, Spec
+from cuts.lang.spec import Spec
 from cuts.model import store
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
 from cuts.model.noisy import NoisyLearner
-from cuts.plan import Plan, plan, with_bins
+from cuts.plan import plan
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import release
 from cuts.privacy.core import Core, count_rows
 from cuts.privacy.domain import discover_domain
-from cuts.privacy.ledger import ReleaseLedger, Terms
+from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.ledger_file import Entry, LedgerFile, Limit
-from cuts.privacy.natural_bins import natural_edges
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.transcript import Transcript, load
 from cuts.privacy.transcript import render as transcript_text
@@ -72,7 +69,7 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     find_backbone(config)
     opened = _open(request, schema, account)
     spec, opened = _with_domain(request, rows, opened, observer)
-    codec, groups = _public_codec(plan(spec, config), config)
+    codec, groups = public_codec(plan(spec, config), config)
     workload = make_workload(codec.sizes, modelled_label(codec), groups)
     observer.stage("counting in the trusted core")
     terms = opened.ledger.terms
@@ -157,25 +154,3 @@ def _with_domain(request: FitRequest, rows: PrivateRows, opened: _Opened, observ
     rho = opened.domain_share * float(opened.ledger.rho)
     schema, ledger = discover_domain(rows, opened.schema, opened.ledger, rho=rho, record=opened.entry.record)
     return require(check(request.filled, schema), observer), replace(opened, ledger=ledger, schema=schema)
-
-
-def _public_codec(planned: Plan, config: Config) -> tuple[Codec, dict[str, int]]:
-    """Bins that follow from schema and program alone, and for columns with many how many groups they may form."""
-    columns: list[Column] = []
-    groups: dict[str, int] = {}
-    for column in with_bins(planned.spec.schema, config).columns:
-        if isinstance(column, Numeric) and column.name not in dict(planned.spec.schema.formulas):
-            bins = column.bins
-            if column.binning == "quantile" and isinstance(bins, int):
-                groups[column.name] = bins
-                bins = natural_edges(column)  # noisy counts join neighbours
-            columns.append(replace(column, bins=bins, binning="uniform"))
-        else:
-            columns.append(column)
-    schema = replace(planned.spec.schema, columns=tuple(columns), derived=())
-    return build_codec(schema, planned.cuts.columns), groups
-
-
-def terms_of(privacy: Privacy) -> Terms:
-    """The terms of a release that a privacy command asks for."""
-    return Terms(privacy.epsilon, privacy.delta, privacy.max_rows_per_person, privacy.person, privacy.relation)

@@ -27,7 +27,7 @@ from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import FIT_SETTINGS, Fitted
 from cuts.model.mixture import Mixture, marginal, split
 from cuts.privacy.query import Owners, Query
-from cuts.privacy.transcript import Measurement, Transcript, count_estimate
+from cuts.privacy.transcript import Measurement, Transcript, count_estimate, groups_of
 from cuts.progress import FitStep
 
 
@@ -216,15 +216,6 @@ def descend(
         if seen is not None and (step % FIT_SETTINGS.report_every_steps == 0 or step == steps):
             seen(FitStep(step, steps, float(error)))
     return float(error)
-
-
-def groups_of(transcript: Transcript) -> dict[str, Owners]:
-    """The groups in which tables were measured; a column that was only measured bin by bin has its bins."""
-    groups: dict[str, Owners] = {}
-    for measurement in transcript.measurements:
-        for name, owner in zip(measurement.query.clique, measurement.query.owners, strict=True):
-            groups[name] = min(groups.get(name, owner), owner, key=max)
-    return groups
 
 
 def own_shares(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Floats]:

@@ -177,10 +177,7 @@ class _Release(Generic[_Model]):
         self.seen(Round(self.told, 1.0 - self._left / self.budget, query.clique, sigma))
 
     def _first_cost(self) -> float:
-        """The cost of the first round: an even share, or more where its noise would hide the rows."""
-        settings = self.settings
-        quiet = gaussian_cost(settings.max_cell_noise * self._rows, self._terms) / (1.0 - settings.selection_share)
-        return min(max(self._left / settings.planned_rounds, quiet), settings.max_round_share * self.budget)
+        return first_cost(self._left, self.budget, self._rows, self._terms, self.settings)
 
     def _round_scale(self, cost: float) -> float:
         """The noise of a round's table: what its selection leaves of the cost pays for it."""
@@ -200,18 +197,15 @@ class _Release(Generic[_Model]):
 
     def _measure_singles(self) -> None:
         """Measure the tables of all single columns with their share of the budget."""
-        sizes = {bins.column.name: bins.size for bins in self.codec.columns}
-        sigma = gaussian_scale(self.settings.single_column_share * self.budget, self._terms, len(sizes))
+        sizes = self.codec.sizes
+        sigma = single_scale(self.budget, self._terms, len(sizes), self.settings)
         for name in sizes:
             self._measure(fine((name,), sizes), sigma)
 
     def _repeat_singles(self) -> None:
         """Measure single columns again, as long as their noise is large for the number of rows."""
-        cells = mean(bins.size for bins in self.codec.columns)
-        for times in range(1, 1 + self.settings.max_single_column_repeats):
-            error = MEAN_ABSOLUTE_NOISE * self.measured[0].sigma / math.sqrt(times) * cells
-            if error > self.settings.max_single_column_error * self._rows:
-                self._measure_singles()
+        for _ in range(single_repeats(self.measured[0].sigma, self.codec, self._rows, self.settings)):
+            self._measure_singles()
 
     def _find_groups(self) -> None:
         """Group the rare bins of every column by its own tables."""
@@ -268,6 +262,26 @@ class _Release(Generic[_Model]):
         if left >= 2 * cost:
             return cost
         return left if left <= max_cost else left / 2
+
+
+def single_scale(budget: float, terms: Terms, columns: int, settings: AdaptiveSettings = DEFAULT_SETTINGS) -> float:
+    """The noise on the tables of all single columns with their share of the budget."""
+    return gaussian_scale(settings.single_column_share * budget, terms, columns)
+
+
+def single_repeats(sigma: float, codec: Codec, rows: float, settings: AdaptiveSettings = DEFAULT_SETTINGS) -> int:
+    """How often single columns are measured again: as long as their noise is large for the number of rows."""
+    total = MEAN_ABSOLUTE_NOISE * sigma * mean(codec.sizes.values())
+    times = range(1, 1 + settings.max_single_column_repeats)
+    return sum(total / math.sqrt(time) > settings.max_single_column_error * rows for time in times)
+
+
+def first_cost(
+    left: float, budget: float, rows: float, terms: Terms, settings: AdaptiveSettings = DEFAULT_SETTINGS
+) -> float:
+    """The cost of the first round: an even share, or more where its noise would hide the rows."""
+    quiet = gaussian_cost(settings.max_cell_noise * rows, terms) / (1.0 - settings.selection_share)
+    return min(max(left / settings.planned_rounds, quiet), settings.max_round_share * budget)
 
 
 def _annealing(

@@ -3,12 +3,13 @@
 Before a release they are predicted from the schema, the budget and a number of rows; afterwards they follow from the
 noise that was added. Noise of scale s on every bin gives the mean of n rows a standard error of
 `s / n * sqrt(sum (x - m)^2)` over the middles x of the bins, where m is the mean: a wide range costs as much as many
-bins. The same noise is expected to move `sqrt(2 / pi) * s * bins / (2 n)` of the rows to another bin.
+bins. The same noise is expected to move `sqrt(2 / pi) * s * bins / (2 n)` of the rows to another bin, or less where
+bins are joined into groups, whose noise grows with the root of their number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -17,7 +18,7 @@ import numpy as np
 from cuts.data.codec import Codec, ColumnBins, NumericBins
 from cuts.data.table import Floats
 from cuts.privacy.adaptive import MEAN_ABSOLUTE_NOISE
-from cuts.privacy.transcript import Measurement, Transcript
+from cuts.privacy.transcript import Measurement, Transcript, groups_of
 
 MAX_MOVED = 0.1  # of the rows, in the bins of a column that is known well
 MAX_MEAN_ERROR = 0.25  # of the standard deviation of a numeric column that is known well
@@ -47,27 +48,33 @@ class Precision:
         )
 
 
-def predicted(codec: Codec, scale: float, rows: float) -> tuple[Precision, ...]:
+def predicted(codec: Codec, scale: float, rows: float, groups: Mapping[str, int]) -> tuple[Precision, ...]:
     """How well every column will be known, given the scale of the noise on its bins and the number of rows.
 
-    Numeric means are taken to be in the middle of their range.
+    Numeric means are taken to be in the middle of their range. `groups` is into how many groups the bins of a column
+    are joined at most; they are taken to be of one size.
     """
-    return tuple(_precision(bins, scale, rows, None) for bins in codec.columns)
+    found = []
+    for bins in codec.columns:
+        number = min(bins.size, groups.get(bins.column.name, bins.size))
+        found.append(_precision(bins, scale, rows, number * sqrt(bins.size / number), None))
+    return tuple(found)
 
 
 def known(transcript: Transcript) -> tuple[Precision, ...]:
     """How well every column is known by the tables of single columns that were measured."""
-    found = []
+    found, groups = [], groups_of(transcript)
     for bins in transcript.codec.columns:
         tables = [each for each in transcript.measurements if each.query.clique == (bins.column.name,)]
         tables = [each for each in tables if each.query.cells == bins.size]
-        shares = _shares(tables)
-        found.append(_precision(bins, _joint_scale(tables), float(transcript.rows), shares))
+        cells = float(np.sqrt(np.bincount(groups[bins.column.name])).sum())
+        found.append(_precision(bins, _joint_scale(tables), float(transcript.rows), cells, _shares(tables)))
     return tuple(found)
 
 
-def _precision(bins: ColumnBins, scale: float, rows: float, shares: Floats | None) -> Precision:
-    moved = MEAN_ABSOLUTE_NOISE * scale * bins.size / (2 * rows)
+def _precision(bins: ColumnBins, scale: float, rows: float, cells: float, shares: Floats | None) -> Precision:
+    """The precision of a column; the noise on a group of bins counts as the root of their number, `cells` in total."""
+    moved = MEAN_ABSOLUTE_NOISE * scale * cells / (2 * rows)
     if not isinstance(bins, NumericBins):
         return Precision(bins.column.name, False, bins.size, scale / rows, moved)
     middles = _middles(bins)

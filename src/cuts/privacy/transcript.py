@@ -80,6 +80,15 @@ def count_estimate(measurements: Sequence[Measurement]) -> float:
     return float((precision * totals).sum() / precision.sum())
 
 
+def groups_of(transcript: Transcript) -> dict[str, Owners]:
+    """The groups in which tables were measured; a column that was only measured bin by bin has its bins."""
+    groups: dict[str, Owners] = {}
+    for measurement in transcript.measurements:
+        for name, owner in zip(measurement.query.clique, measurement.query.owners, strict=True):
+            groups[name] = min(groups.get(name, owner), owner, key=max)
+    return groups
+
+
 def promise(transcript: Transcript) -> str:
     """The privacy promise of a release, in one sentence."""
     terms, schema = transcript.ledger.terms, transcript.codec.schema
