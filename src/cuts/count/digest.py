@@ -29,7 +29,7 @@ class ColumnDigest:
 
     def __init__(self, field: pa.Field, *, declared_id: bool, max_distinct: int = MAX_DISTINCT) -> None:
         self._name = field.name
-        self._missing = False
+        self._missing, self._is_coded = False, pa.types.is_dictionary(field.type)
         self._kept = _kept_for(field.type, declared_id=declared_id, max_distinct=max_distinct)
 
     def add(self, block: Table) -> None:
@@ -47,6 +47,8 @@ class ColumnDigest:
         few, as_id = self._kept.few()
         if self._missing or len(few) == 0:
             few = pa.chunked_array([*few.chunks, pa.nulls(1, few.type)])
+        if self._is_coded and isinstance(self._kept, _Texts):
+            few = few.dictionary_encode()
         try:
             return infer_schema(Table(pa.table({self._name: few})), "", ids=(self._name,) if as_id else ()).columns[0]
         except CutsError as error:
@@ -196,7 +198,7 @@ class _Texts:
         if self._declared_id:
             examples = self._shape.examples
         elif self._distinct.unique:
-            examples = {*self._shape.examples, *kept[:MIN_UNIQUE_ROWS]}
+            examples = {*self._shape.examples, *kept}
         elif 2 * len(kept) > self._count:
             # One text is repeated, so that there are enough values and still hardly any repetition.
             examples = [*kept, *kept[:1] * max(1, min(self._count, MIN_UNIQUE_ROWS) - len(kept))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from cuts.data.columns import LARGEST_NUMBER, LARGEST_WHOLE, MomentKind
 from cuts.data.exchange.tables import from_frame
 from cuts.data.identifiers import recognise
+from cuts.data.number_texts import recognise as recognise_numbers
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.table import Floats, Table
@@ -36,7 +38,8 @@ def infer_schema(
 ) -> Schema:
     """The narrowest schema that fits a table or frame, without the columns in `drop`.
 
-    Text columns become categories in alphabetical order. Raises `CutsError` naming every column that fits no kind.
+    Text columns become categories in alphabetical order, or numbers with `texts` if they are numbers with a few texts.
+    Raises `CutsError` naming every column that fits no kind.
 
     >>> infer_schema(Table(pa.table({"age": [30, 40]})), "people").columns[0].range
     Interval(low=30.0, high=40.0)
@@ -62,7 +65,8 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
     if table.missing(name).all():
         return Empty(name)
     kind = values.type
-    if pa.types.is_dictionary(kind):
+    is_coded = pa.types.is_dictionary(kind)
+    if is_coded:
         if kind.ordered:
             categories = [str(v) for v in values.dictionary.to_pylist()]
             return Category(name, tuple(categories), ordered=True, missing=missing)
@@ -71,7 +75,8 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
     if pa.types.is_boolean(kind):
         return Category(name, ("false", "true"), missing=missing)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _text(name, values, missing, declared_id)
+        numbers = None if declared_id or is_coded else _number_with_texts(name, values, missing)
+        return numbers or _text(name, values, missing, declared_id)
     if pa.types.is_temporal(kind):
         return _temporal(name, values, missing)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -80,9 +85,7 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
 
 
 def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
-    if pa.types.is_string_view(values.type):  # here Arrow takes a missing value for the empty string
-        values = values.cast(pa.string())
-    distinct = sorted(str(v) for v in pc.unique(values).to_pylist() if v is not None)
+    distinct = _distinct(values)
     count = len(values) - values.null_count
     unique = len(distinct) == count and count >= MIN_UNIQUE_ROWS
     if declared_id or unique:
@@ -97,10 +100,37 @@ def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Colu
     return Category(name, tuple(distinct), missing=missing)
 
 
+def _number_with_texts(name: str, values: pa.Array, missing: bool) -> Column | Diagnostic | None:
+    """A text column as numbers with a few other texts, unless it is something else."""
+    recognised = recognise_numbers(_distinct(values))
+    if recognised is None:
+        return None
+    column = _numeric(name, recognised.numbers, missing)
+    if isinstance(column, Diagnostic):
+        return column
+    return replace(column, texts=recognised.texts, format=recognised.pattern)
+
+
+def _distinct(texts: pa.Array) -> list[str]:
+    if pa.types.is_string_view(texts.type):  # here Arrow takes a missing value for the empty string
+        texts = texts.cast(pa.string())
+    return sorted(str(v) for v in pc.unique(texts).to_pylist() if v is not None)
+
+
 def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
-    converted = as_numbers(values)
-    assert converted is not None
-    numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    numbers = _floats(values)
+    low, high = float(numbers.min()), float(numbers.max())
+    has_decimals = pa.types.is_decimal(values.type) and values.type.scale != 0
+    is_whole = not has_decimals and max(-low, high) <= LARGEST_NUMBER and bool((np.floor(numbers) == numbers).all())
+    unique = len(np.unique(numbers)) == len(numbers) >= MIN_UNIQUE_ROWS
+    dense = high - low + 1 <= 2 * len(numbers)
+    if is_whole and (declared_id or (unique and (dense or _ID_NAME.search(name) is not None))):
+        return Identifier(name, None, int(high) + 1, missing)
+    return _numeric(name, values, missing)
+
+
+def _numeric(name: str, values: pa.Array, missing: bool) -> Integer | Real | Diagnostic:
+    numbers = _floats(values)
     if np.isinf(numbers).any():
         return unsupported_column(name, "contains infinite values")
     if np.abs(numbers).max() > LARGEST_NUMBER:
@@ -109,14 +139,16 @@ def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Co
     decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(numbers)
     if decimals != 0:
         return Real(name, low, high, missing=missing, decimals=decimals)
-    distinct = len(np.unique(numbers))
-    unique = distinct == len(numbers) >= MIN_UNIQUE_ROWS
-    dense = high - low + 1 <= 2 * len(numbers)
-    if declared_id or (unique and (dense or _ID_NAME.search(name) is not None)):
-        return Identifier(name, None, int(high) + 1, missing)
     if max(abs(low), abs(high)) > LARGEST_WHOLE:
         return unsupported_column(name, "contains whole numbers beyond 2^53")
     return Integer(name, int(low), int(high), missing=missing)
+
+
+def _floats(values: pa.Array) -> Floats:
+    """The numbers of a column that are not missing."""
+    converted = as_numbers(values)
+    assert converted is not None
+    return np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _decimals(values: Floats) -> int | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from cuts.data.columns import is_written_as_text
 from cuts.data.schema import Schema
 from cuts.lang import rows, syntax
 from cuts.lang.commands import bind_command
 from cuts.lang.lets import expand_lets
 from cuts.lang.placeholders import open_placeholder
-from cuts.lang.privacy import asks_for_domain, private_schema, unknown_domain, without_values
+from cuts.lang.privacy import asks_for_domain, private_schema, private_texts, unknown_domain, without_values
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import Pred, Privacy, Spec
@@ -53,11 +54,14 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
 
 
 def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None:
-    """Why a private program cannot use a schema that was, or with `None` would be, inferred from its rows."""
+    """Why a private program cannot use a schema: it is, or with `None` would be, inferred; or it has text cells."""
     private = next((c for c in program.commands if isinstance(c.body, syntax.Settings)), None)
-    if private is None or (schema is not None and (schema.provenance != "inferred" or asks_for_domain(private))):
+    if private is None:
         return None
-    return private_schema(program.data, private.span, schema)
+    if schema is None or (schema.provenance == "inferred" and not asks_for_domain(private)):
+        return private_schema(program.data, private.span, schema)
+    texts = [column.name for column in schema if is_written_as_text(column)]
+    return private_texts(texts[0], private.span) if texts else None
 
 
 def bind_privacy(program: Program, schema: Schema) -> Privacy | None:

@@ -24,13 +24,12 @@ from cuts.lang.spec import (
     Goal,
     Linear,
     LinearCompare,
-    Missing,
-    Not,
     Quantity,
     Relation,
     Statistic,
     TableAim,
     TableGoal,
+    has_number,
 )
 from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
 from cuts.lang.walks import shares_of
@@ -149,7 +148,7 @@ def _relation(goal: Relation, schema: Schema) -> Targets:
     if isinstance(left, Statistic) and isinstance(right, Const) and _level(left) is not None:
         column = left.args[0]
         if isinstance(column, ColumnValue) and not isinstance(schema[column.column], Category) and op != "!=":
-            return _quantile(goal, left)
+            return _quantile(goal, left, schema)
     target = right.value if isinstance(right, Const) else 0.0
     unit = tolerance or default_tolerance(left, "==", right, schema)
     if not 0 < unit < inf:  # the number has no range, or an unbounded one
@@ -175,14 +174,14 @@ def _level(stat: Statistic) -> float | None:
     return None if level is None else level(stat.levels)
 
 
-def _quantile(goal: Relation, stat: Statistic) -> AllTargets:
+def _quantile(goal: Relation, stat: Statistic, schema: Schema) -> AllTargets:
     (column,) = stat.args
     level = _level(stat)
     assert isinstance(column, ColumnValue)
     assert isinstance(goal.right, Const)
     assert level is not None
     target, slack = goal.right.value, goal.tolerance
-    present = Not(Missing(column.column))  # a quantile leaves rows with a missing value out
+    present = has_number(schema.learned(column.column))  # a quantile leaves other rows out
     given = present if stat.given is None else And((stat.given, present))
     targets = []
     if goal.op in ("==", "<=", "<"):  # enough rows lie at or below the target

@@ -87,7 +87,7 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
         return texts
     if len(present) == 0:
         return pa.nulls(len(texts), type_of(format))
-    if format.kind == "empty" or not pc.all(pc.match_substring_regex(present, f"^(?:{_pattern(format)})$")).as_py():
+    if format.kind == "empty" or not pc.all(matching(present, format)).as_py():
         raise ValueError("a text of another format")
     match format.kind:
         case "truth":
@@ -100,6 +100,11 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
             return text_numbers.parse_wholes(texts, format.grouping)
         case _:
             return text_numbers.parse_reals(texts, format.style, format.grouping)
+
+
+def matching(texts: pa.Array, format: TextFormat) -> pa.Array:
+    """Where a text is written as the format says; null where it is missing."""
+    return pc.match_substring_regex(texts, f"^(?:{_pattern(format)})$")
 
 
 def show(values: pa.Array, format: TextFormat) -> pa.Array:
