@@ -318,3 +318,15 @@ def test_a_discriminator_sees_texts() -> None:
     assert same is not None
     assert other is not None
     assert other.auc > same.auc + 0.01
+
+
+def test_categories_that_look_like_numbers_are_reported() -> None:
+    cells = table([*[f"{n}.5" for n in range(40)], "1,5", "x", "007"] * 2)
+    (facts,) = column_facts(cells, infer_schema(cells, "t"))
+    assert "41 of 43 values look like numbers but are categories" in facts.notes
+
+
+def test_texts_that_are_all_rare_are_sampled() -> None:
+    cells = table([*(f"{n}" for n in range(40)), "n.a.", "30+"])
+    codec = fit_codec(cells, infer_schema(cells, "t"), limits=Limits(64, 5))
+    assert decode(encode(cells, codec), codec, seed=0).column("crp").to_pylist()[-2:] == ["n.a.", "30+"]

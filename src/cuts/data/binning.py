@@ -227,7 +227,7 @@ def _text_groups(
     mentioned = frozenset().union(*sets)
     counts = _counts(typed, column.name, column.texts) if column.texts else {}
     rare = [text for text in column.texts if counts[text] < limits.min_count and text not in mentioned]
-    if not rare:
+    if not rare or len(rare) == len(column.texts):  # nothing is rare, or everything: then no text is to be preferred
         return single_texts(column)
     first = max((text for text in column.texts if text not in mentioned), key=lambda text: (counts[text], text))
     others = [(text,) for text in column.texts if text != first and text not in rare]

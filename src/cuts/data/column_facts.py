@@ -13,6 +13,7 @@ from cuts.data.codec import CategoryBins, NumericBins
 from cuts.data.columns import is_written_as_text
 from cuts.data.computed import Formula
 from cuts.data.conform import conform
+from cuts.data.number_texts import MIN_NUMBERS, count_numbers
 from cuts.data.relations import find_relations
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
 from cuts.data.table import IntArray, Table
@@ -167,6 +168,9 @@ def _formula_notes(column: Column, found: Mapping[str, Formula], schema: Schema)
 
 def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: Limits, *, declared: bool) -> list[str]:
     notes = []
+    numbers = count_numbers(column.categories)
+    if numbers >= MIN_NUMBERS and 2 * numbers > len(column.categories):
+        notes.append(f"{numbers} of {counted(len(column.categories), 'value')} look like numbers but are categories")
     shared = sum(len(group) for group in bins.groups if len(group) > 1)
     if shared:
         notes.append(f"{counted(shared, 'rarer value')} grouped")

@@ -72,6 +72,17 @@ def recognise(texts: Sequence[str]) -> Recognised | None:
     return Recognised(parse(numbers, format), _pattern_of(format), tuple(sorted(others)))
 
 
+def count_numbers(texts: Sequence[str]) -> int:
+    """How many of the texts look like numbers, codes with a leading zero left out.
+
+    >>> count_numbers(["2.303,15", "1234,5", "007", "n.a."])
+    2
+    """
+    cells = pa.array(texts, pa.string())
+    is_number = pc.match_substring_regex(cells, _LOOKS_LIKE_A_NUMBER)
+    return int(pc.sum(pc.and_not(is_number, pc.match_substring_regex(cells, "^ *-?0[0-9]"))).as_py() or 0)
+
+
 def split_cells(cells: pa.Array, column: Integer | Real) -> tuple[pa.Array, pa.Array]:
     """The numbers of text cells as float64, and the cells that are no numbers; null elsewhere.
 
