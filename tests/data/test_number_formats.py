@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cuts.data.exchange.evidence import Evidence, narrow, settle
 from cuts.data.exchange.files import load, save
+from cuts.data.exchange.text_format import parse, show
 from cuts.data.table import Table
 
 SEPARATORS = [(",", "."), (".", ","), (",", " "), (".", "'"), (",", "\u00a0"), (",", "\u202f"), (".", "\u2019")]
@@ -86,6 +88,26 @@ def test_any_numbers_in_any_format_are_read_exactly(
     english = str.maketrans({".": point, ",": grouping})
     texts = [f"{value:,.2f}".translate(english) for value in values]
     assert numbers(tmp_path_factory.mktemp("format"), texts, delimiter).to_pylist() == values
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    texts=st.lists(
+        st.sampled_from(
+            ["5", "567", "-12", "1234", "1.234", "12,5", "0.5", "2.303,15", "1,234.5", "1 234", "1e5", "x"]
+        ),
+        min_size=2,
+        max_size=5,
+    ),
+    points=st.sampled_from([".", ".,"]),
+)
+def test_the_format_does_not_depend_on_where_blocks_end(texts: list[str], points: str) -> None:
+    start = Evidence("amount", points=points)
+    whole = narrow(start, pa.array(texts))
+    for end in range(1, len(texts)):
+        assert settle(narrow(narrow(start, pa.array(texts[:end])), pa.array(texts[end:]))) == settle(whole)
+    if settle(whole).kind != "text" and "1e5" not in texts:  # an exponent is written out
+        assert show(parse(pa.array(texts), settle(whole)), settle(whole)).to_pylist() == texts
 
 
 def test_new_numbers_get_the_separators_of_the_old_ones(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ class Evidence:
 def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
     """The evidence after these additional texts.
 
-    >>> narrow(Evidence("age"), pa.array(["31", "32.5"])).formats
-    (TextFormat(kind='real', style='.', min_decimals=0, max_decimals=1),)
+    >>> settle(narrow(Evidence("age"), pa.array(["31", "32.5"])))
+    TextFormat(kind='real', style='.', min_decimals=0, max_decimals=1, grouping='')
     """
     present = texts.drop_null()
     if len(present) == 0:
@@ -50,7 +50,7 @@ def narrow(evidence: Evidence, texts: pa.Array) -> Evidence:
     possible = _possible(evidence, present[0].as_py()) if evidence.formats is None else evidence.formats
     kept: list[TextFormat] = []
     for format in possible:
-        widened = replace(format, min_decimals=0) if _is_certain(format, kept, present) else _widened(format, present)
+        widened = _narrowed(format, kept, present)
         kept += [] if widened is None else [widened]
     has_short = evidence.has_short or (any(format.grouping for format in kept) and _has_short(present))
     return replace(evidence, formats=tuple(kept), has_short=has_short)
@@ -99,11 +99,26 @@ def _possible(evidence: Evidence, text: str) -> tuple[TextFormat, ...]:
     return tuple(format for format in formats if format.kind in evidence.kinds and _widened(format, texts) is not None)
 
 
+def _narrowed(format: TextFormat, kept: list[TextFormat], texts: pa.Array) -> TextFormat | None:
+    """The format after these texts, or None; what is known from the formats kept before it is not checked again."""
+    if _is_certain(format, kept, texts):
+        return replace(format, min_decimals=0)
+    twin = next((f for f in kept if (f.kind, f.style, f.grouping) == (format.kind, format.style, "")), None)
+    if format.grouping == _UNSEEN_GROUPING and twin is not None:  # the same without thousands separators fits
+        return None if _has_long(texts) else replace(twin, grouping=_UNSEEN_GROUPING)
+    return _widened(format, texts)
+
+
 def _is_certain(format: TextFormat, kept: list[TextFormat], texts: pa.Array) -> bool:
     """Whether the texts are whole numbers short enough to fit a format of numbers: then no check is needed."""
     is_whole = format.kind in ("whole", "real") and any(other.kind == "whole" for other in kept)
     max_length = _SHORT if format.grouping else text_numbers.MAX_EXACT_DIGITS
     return is_whole and pc.max(pc.utf8_length(texts)).as_py() <= max_length
+
+
+def _has_long(texts: pa.Array) -> bool:
+    """Whether a number without thousands separators is one that would have them, or has an exponent."""
+    return bool(pc.any(pc.match_substring_regex(texts, f"^ *-?[0-9]{{{_SHORT + 1}}}|[0-9.,][eE]")).as_py())
 
 
 def _has_short(texts: pa.Array) -> bool:
