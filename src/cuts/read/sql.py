@@ -130,15 +130,17 @@ def number(value: float) -> str:
 def _double(column: str, schema: Schema) -> str:
     """A numeric column as float64: dates in days, times, timestamps and durations in seconds."""
     kind = schema[column]
+    if is_written_as_text(kind):
+        return _number_cell(column, schema)
     if not isinstance(kind, Temporal):
-        return f"CAST({_number_cell(column, schema)} AS DOUBLE PRECISION)"
+        return f"CAST({name(column)} AS DOUBLE PRECISION)"
     if kind.kind == "date":
         return f"CAST(({name(column)} - DATE '1970-01-01') AS DOUBLE PRECISION)"
     return f"CAST(EXTRACT(EPOCH FROM {name(column)}) AS DOUBLE PRECISION)"
 
 
 def _number_cell(column: str, schema: Schema) -> str:
-    """A column without the texts beside its numbers, and without thousands separators."""
+    """A column as it is; numbers in strings as float64, NULL for the texts beside them."""
     kind, cell = schema[column], name(column)
     if not isinstance(kind, Integer | Real) or not is_written_as_text(kind):
         return cell
@@ -147,5 +149,6 @@ def _number_cell(column: str, schema: Schema) -> str:
         number = f"REPLACE({number}, {text(format.grouping)}, '')"
     if format.style == ",":
         number = f"REPLACE({number}, ',', '.')"
+    number = f"CAST({number} AS DOUBLE PRECISION)"
     texts = ", ".join(text(value) for value in kind.texts)
     return f"(CASE WHEN CAST({cell} AS VARCHAR) IN ({texts}) THEN NULL ELSE {number} END)" if texts else number
