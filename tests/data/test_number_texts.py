@@ -142,6 +142,13 @@ def test_a_text_outside_the_schema_is_named() -> None:
     )
 
 
+def test_a_text_in_a_column_with_a_format_alone_is_named() -> None:
+    schema = Schema("t", (Real("crp", 0.0, 9999.0, decimals=2, format="#.##0,00"),))
+    assert check_table(table(["2.303,15", "1,00"]), schema) == ()
+    (problem,) = check_table(table(["2.303,15", "1.5"]), schema)
+    assert "the first in row 2: '1.5' is not from 0.0 to 9999.0" in problem.title
+
+
 def test_a_column_without_any_text_in_it_may_be_of_numbers() -> None:
     numbers = Table(pa.table({"crp": [12.5, None, 254.0]}))
     codec = fit_codec(numbers, LAB)
@@ -330,3 +337,10 @@ def test_texts_that_are_all_rare_are_sampled() -> None:
     cells = table([*(f"{n}" for n in range(40)), "n.a.", "30+"])
     codec = fit_codec(cells, infer_schema(cells, "t"), limits=Limits(64, 5))
     assert decode(encode(cells, codec), codec, seed=0).column("crp").to_pylist()[-2:] == ["n.a.", "30+"]
+
+
+@pytest.mark.parametrize("cells", [pa.array([18_000], pa.date32()), pa.array(["9" * 19])])
+def test_cells_that_cannot_be_numbers_are_of_another_type(cells: pa.Array) -> None:
+    schema = Schema("t", (Integer("crp", 0, 100, texts=("n.a.",)),))
+    (problem,) = check_table(Table(pa.table({"crp": cells})), schema)
+    assert problem.code == "column-type"

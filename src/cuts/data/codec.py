@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.bin_contents import Members, Pieces, join_members, join_pieces
-from cuts.data.columns import Category, Integer, Modelled, Numeric, Real, is_written_as_text
+from cuts.data.columns import Category, Modelled, Numeric, is_written_as_text
 from cuts.data.computed import rounded
 from cuts.data.conform import column_problems, conform, formula_problems
 from cuts.data.identifiers import make_identifiers
@@ -167,7 +167,7 @@ def decode(
             continue
         if name not in numbers:
             numbers[name] = _numbers(codes[name], bins, rng)
-        if isinstance(bins.column, Integer | Real) and is_written_as_text(bins.column):
+        if is_written_as_text(bins.column):
             arrays[name] = write_cells(numbers.pop(name), _texts(codes[name], bins), bins.column)
     arrays.update(compute(numbers, codec))
     values_by_key = {name: values for name, _, values in codec.derived}

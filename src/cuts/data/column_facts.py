@@ -169,7 +169,7 @@ def _formula_notes(column: Column, found: Mapping[str, Formula], schema: Schema)
 def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: Limits, *, declared: bool) -> list[str]:
     notes = []
     numbers = count_numbers(column.categories)
-    if numbers >= MIN_NUMBERS and 2 * numbers > len(column.categories):
+    if not declared and numbers >= MIN_NUMBERS and 2 * numbers > len(column.categories):
         notes.append(f"{numbers} of {counted(len(column.categories), 'value')} look like numbers but are categories")
     shared = sum(len(group) for group in bins.groups if len(group) > 1)
     if shared:

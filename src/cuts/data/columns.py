@@ -11,7 +11,7 @@ and beside them the texts, such as `<1.0` or `n.a.`, which are values of their o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from cuts.vocab.interval import Interval
 
@@ -168,7 +168,7 @@ Unmodelled: TypeAlias = Identifier | Empty
 Column: TypeAlias = Modelled | Unmodelled
 
 
-def is_written_as_text(column: Column) -> bool:
+def is_written_as_text(column: Column) -> TypeGuard[Integer | Real]:
     """Whether the cells of a numeric column are texts, with `texts` or a `format`."""
     return isinstance(column, Integer | Real) and bool(column.texts or column.format)
 

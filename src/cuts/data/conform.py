@@ -23,8 +23,8 @@ from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean, h
 def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) -> Table:
     """The schema's columns (or only `columns`) of the table: categories as strings, numbers as float64, NaN as missing.
 
-    A numeric column with `texts` has cells of the type `NUMBER_OR_TEXT`. Values are not checked against the domain;
-    `check_table` does that. Raises `CutsError` naming every column that is absent or of another type.
+    A numeric column with `texts` or a `format` has cells of the type `NUMBER_OR_TEXT`. Values are not checked against
+    the domain; `check_table` does that. Raises `CutsError` naming every column that is absent or of another type.
     """
     wanted = [column for column in schema if columns is None or column.name in set(columns)]
     wanted = [column for column in wanted if not isinstance(column, Unmodelled)]
@@ -79,7 +79,7 @@ def outside_domain(typed: Table, column: Modelled) -> Bools:
         if isinstance(column, Integer):
             outside |= values != np.floor(values)
     wrong: Bools = is_number & outside
-    if column.texts:
+    if is_written_as_text(column):
         wrong |= present & ~is_number & ~_is_one_of(typed, column.name, column.texts)
     return wrong
 
@@ -129,7 +129,7 @@ def _as_numbers(table: Table, column: Column) -> pa.Array | None:
     values = table.column(column.name).combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    if isinstance(column, Integer | Real) and is_written_as_text(column):
+    if is_written_as_text(column):
         return _as_numbers_or_texts(values, column)
     temporal = pa.types.is_temporal(values.type)
     if isinstance(column, Temporal) and column.kind == "date" and pa.types.is_timestamp(values.type):
@@ -144,14 +144,16 @@ def _as_numbers_or_texts(values: pa.Array, column: Integer | Real) -> pa.Array |
     """The cells of a column with `texts` or a `format`, which need not be text; None if they cannot be converted."""
     if values.type == NUMBER_OR_TEXT:
         return values
-    try:
-        numbers, texts = split_cells(values.cast(pa.string()), column) if is_text(values.type) else (None, None)
-    except ValueError:  # a number that is too large
+    if is_text(values.type):
+        try:
+            numbers, texts = split_cells(values.cast(pa.string()), column)
+        except ValueError:  # a number that is too large
+            return None
+    else:
+        numbers = None if pa.types.is_temporal(values.type) else as_numbers(values)
+        texts = pa.nulls(len(values), pa.string())
+    if numbers is None:
         return None
-    numbers = as_numbers(values) if numbers is None else numbers
-    if not column.texts or numbers is None:
-        return numbers if texts is None or texts.null_count == len(texts) else None
-    texts = pa.nulls(len(numbers), pa.string()) if texts is None else texts
     missing = pc.and_(pc.is_null(numbers), pc.is_null(texts))
     return pa.StructArray.from_arrays([numbers, texts], fields=list(NUMBER_OR_TEXT), mask=missing)
 

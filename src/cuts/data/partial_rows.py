@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.codec import Codec, Codes, bin_of, compute, follow
-from cuts.data.columns import Category, Identifier, Integer, Modelled, Numeric, Real, is_written_as_text
+from cuts.data.columns import Category, Identifier, Modelled, Numeric, is_written_as_text
 from cuts.data.conform import column_problems, conform, outside_domain
 from cuts.data.identifiers import start_after
 from cuts.data.number_texts import write_cells
@@ -159,7 +159,8 @@ def _started(schema: Schema, starts: Mapping[str, int]) -> Schema:
 def _typed(table: Table, column: Modelled, schema: Schema) -> Table:
     """One conformed column; a column without values fits every kind."""
     if table.missing(column.name).all():
-        kind = pa.string() if isinstance(column, Category) else NUMBER_OR_TEXT if column.texts else pa.float64()
+        is_mixed = is_written_as_text(column)
+        kind = pa.string() if isinstance(column, Category) else NUMBER_OR_TEXT if is_mixed else pa.float64()
         return Table(pa.table({column.name: pa.nulls(table.rows, kind)}))
     return conform(table, schema, [column.name])
 
@@ -169,8 +170,8 @@ def _cells(partial: Table, column: Modelled, schema: Schema) -> pa.Array:
     typed = _typed(partial, column, schema)
     if isinstance(column, Category):
         return typed.column(column.name).combine_chunks()
-    if isinstance(column, Integer | Real) and is_written_as_text(column):
-        return write_cells(typed.numbers(column.name), typed.texts(column.name) if column.texts else None, column)
+    if is_written_as_text(column):
+        return write_cells(typed.numbers(column.name), typed.texts(column.name), column)
     missing = typed.missing(column.name)
     return as_arrow(np.where(missing, 0.0, typed.numbers(column.name)), column, missing)
 

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from cuts.data.columns import is_written_as_text
 from cuts.data.number_texts import format_of
-from cuts.data.schema import Category, Integer, Real, Schema, Temporal
+from cuts.data.schema import Category, Schema, Temporal
 from cuts.lang.spec import (
     And,
     Apply,
@@ -142,7 +142,7 @@ def _double(column: str, schema: Schema) -> str:
 def _number_cell(column: str, schema: Schema) -> str:
     """A column as it is; numbers in strings as float64, NULL for the texts beside them."""
     kind, cell = schema[column], name(column)
-    if not isinstance(kind, Integer | Real) or not is_written_as_text(kind):
+    if not is_written_as_text(kind):
         return cell
     format, number = format_of(kind), f"TRIM(CAST({cell} AS VARCHAR))"
     if format.grouping:
