@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-import pyarrow as pa
 import tomli_w
 
 from cuts.data.columns import Binning, Numeric, is_written_as_text
 from cuts.data.computed import Formula, parse_formula
-from cuts.data.exchange.text_format import matching
+from cuts.data.exchange.text_format import pattern_of
 from cuts.data.number_texts import format_of
 from cuts.data.schema import (
     MAX_CATEGORIES,
@@ -296,9 +296,9 @@ def _written(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
 
 def _checked(column: Integer | Real) -> Integer | Real:
     """The column; raises `ValueError` if its format cannot be read, or one of its texts is a number in it."""
-    matches = matching(pa.array(column.texts, pa.string()), format_of(column)).to_pylist()
-    for text, is_number in zip(column.texts, matches, strict=True):
-        if is_number and any(sign.isdigit() for sign in text):
+    pattern = pattern_of(format_of(column))
+    for text in column.texts:
+        if re.fullmatch(pattern, text) and any(sign.isdigit() for sign in text):
             raise ValueError(f"`texts` lists `{text}`, which is a number")
     return column
 

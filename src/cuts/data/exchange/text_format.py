@@ -104,7 +104,7 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
 
 def matching(texts: pa.Array, format: TextFormat) -> pa.Array:
     """Where a text is written as the format says; null where it is missing."""
-    return pc.match_substring_regex(texts, f"^(?:{_pattern(format)})$")
+    return pc.match_substring_regex(texts, f"^(?:{pattern_of(format)})$")
 
 
 def show(values: pa.Array, format: TextFormat) -> pa.Array:
@@ -147,7 +147,8 @@ def describe(format: TextFormat) -> str:
     return words[format.kind]
 
 
-def _pattern(format: TextFormat) -> str:
+def pattern_of(format: TextFormat) -> str:
+    """The regular expression that a text of this format matches completely."""
     match format.kind:
         case "truth":
             return f"{format.style}|{TRUTHS[format.style]}"
