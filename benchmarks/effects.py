@@ -35,12 +35,12 @@ from cuts.model.sampling import sample_blocks
 ADULT = "protected=sex, target=salary"
 PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
     "adult": {
-        "parity": (f"MINIMIZE: DEMOGRAPHIC_PARITY({ADULT}) WITH budget=5%",),
-        "odds": (f'MINIMIZE: EQUALIZED_ODDS({ADULT}, desired_outcome=">50K") WITH budget=5%',),
-        "opportunity": (f'MINIMIZE: EQUALITY_OF_OPPORTUNITY({ADULT}, desired_outcome=">50K") WITH budget=5%',),
+        "parity": (f"MINIMIZE: DEMOGRAPHIC_PARITY({ADULT})",),
+        "odds": (f'MINIMIZE: EQUALIZED_ODDS({ADULT}, desired_outcome=">50K")',),
+        "opportunity": (f'MINIMIZE: EQUALITY_OF_OPPORTUNITY({ADULT}, desired_outcome=">50K")',),
         "hide": ("MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=sex)",),
         "stacked": (
-            f"MINIMIZE: DEMOGRAPHIC_PARITY({ADULT}) WITH budget=5%",
+            f"MINIMIZE: DEMOGRAPHIC_PARITY({ADULT})",
             "ENFORCE: E[age] == 30 WITHIN 0.1",
             "ENFORCE: E[age | sex == Male] == E[age | sex == Female] WITHIN 0.1",
             "ENFORCE: workclass IN {Federal_gov, Local_gov, State_gov} "
@@ -49,9 +49,9 @@ PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "german": {
-        "parity": ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=A20, target=class) WITH budget=5%",),
+        "parity": ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=A20, target=class)",),
         "stacked": (
-            "MINIMIZE: DEMOGRAPHIC_PARITY(protected=A20, target=class) WITH budget=5%",
+            "MINIMIZE: DEMOGRAPHIC_PARITY(protected=A20, target=class)",
             "ENFORCE: E[A13] == 40 WITHIN 0.1",
             "ENFORCE: " + CORRELATION.format("A20", "A17"),
             "ENFORCE: A12 == A121 AND A13 < 40 IMPLIES A9 == A91",
@@ -59,9 +59,9 @@ PROGRAMS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "compas_binary_race": {
-        "parity": ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=race, target=two_year_recid) WITH budget=5%",),
+        "parity": ("MINIMIZE: DEMOGRAPHIC_PARITY(protected=race, target=two_year_recid)",),
         "stacked": (
-            "MINIMIZE: DEMOGRAPHIC_PARITY(protected=race, target=two_year_recid) WITH budget=5%",
+            "MINIMIZE: DEMOGRAPHIC_PARITY(protected=race, target=two_year_recid)",
             "ENFORCE: E[age] == 40 WITHIN 0.1",
             "ENFORCE: " + CORRELATION.format("sex", "two_year_recid"),
             "ENFORCE: priors_count > 2 OR diff_jail > 200000 IMPLIES c_charge_degree == M",

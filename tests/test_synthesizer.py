@@ -198,7 +198,7 @@ def test_a_table_with_nothing_to_learn_is_told() -> None:
 def test_parameters_are_read_set_and_cloned() -> None:
     made = Synthesizer(RULE, label="age", seed=3, config=Config(steps=5), values={"tol": 1.0})
     params = made.get_params()
-    of_privacy = ["data_id", "ledger", "max_epsilon", "transcript"]
+    of_privacy = ["data_id", "ledger", "max_epsilon", "at_delta", "transcript"]
     assert list(params) == ["program", "schema", "label", "seed", "config", "values", *of_privacy]
     copy = clone(made)
     assert copy is not made
@@ -343,6 +343,35 @@ def test_a_model_is_saved_and_loaded(fitted: Synthesizer, tmp_path: Path) -> Non
     assert all(verdict.holds for verdict in loaded.verify(made))
     assert loaded.n_features_in_ == fitted.n_features_in_
     assert loaded.schema_ == fitted.schema_
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        (people().to_pandas(), pd.DataFrame),
+        (pl.DataFrame(pl.from_arrow(people())), pl.DataFrame),
+        (pl.DataFrame(pl.from_arrow(people())).lazy(), pl.LazyFrame),
+        (people(), pa.Table),
+    ],
+    ids=["pandas", "polars", "polars lazy", "arrow"],
+)
+def test_a_loaded_model_samples_the_kind_of_frame_that_was_fitted(frame: Any, kind: type, tmp_path: Path) -> None:
+    Synthesizer(config=FAST).fit(frame).save(tmp_path / "m.synth")
+    made = Synthesizer.load(tmp_path / "m.synth").sample(7)
+    assert isinstance(made, kind)
+    assert from_frame(made).rows == 7
+
+
+@pytest.mark.parametrize(("as_", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("arrow", pa.Table)])
+def test_another_kind_of_frame_can_be_asked_for(fitted: Synthesizer, as_: Any, kind: type) -> None:
+    made = fitted.sample(30, as_=as_)
+    assert isinstance(made, kind)
+    assert from_frame(made).column("age").to_pylist() == fitted.sample(30)["age"].to_pylist()
+
+
+def test_an_unknown_kind_of_frame_is_refused(fitted: Synthesizer) -> None:
+    with pytest.raises(ValueError, match="rows are sampled as pandas, polars, arrow, not 'spark'"):
+        fitted.sample(30, as_="spark")  # type: ignore[arg-type]
 
 
 # --- programs

@@ -17,6 +17,7 @@ from cuts.data.codec import Codec
 from cuts.data.columns import Numeric
 from cuts.data.schema import Category, Schema
 from cuts.data.ties import coordinates
+from cuts.lang import tolerance
 from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
@@ -38,6 +39,7 @@ from cuts.lang.spec import (
     TableGoal,
 )
 from cuts.lang.targets import target_values
+from cuts.lang.tolerance import Tolerance
 from cuts.lang.walks import level, statistics_of
 from cuts.logic.core import Cuts, comparisons, find_cuts, tied_codec
 from cuts.logic.layout import conditions, lay_out
@@ -222,20 +224,25 @@ def asks_for_less(command: Command) -> bool:
 
 def _step(command: Bound, form: Form | None, codec: Codec) -> Step:
     origin, way = command.origin, _way(command, form, codec)
-    how = _how(command, way, form)
-    return Step(origin.number, origin.line, origin.title, level(command), _promise(command), way, how)
+    how, promise = _how(command, way, form), _promise(command, way, codec.schema.label)
+    return Step(origin.number, origin.line, origin.title, level(command), promise, way, how)
 
 
-def _promise(command: Bound) -> str:
+def _promise(command: Bound, way: Way, label: str | None) -> str:
     match command:
         case RowRule():
             return "guaranteed"
         case TableGoal(goal):
             slack = sorted(set(_tolerances(goal)))
-            return "checked as written" if slack == [0.0] else f"checked within {' / '.join(map(short, slack))}"
-        case TableAim(_, _, _, budget):
+            shown = " / ".join(tolerance.shown(each.value, each.basis) for each in slack)
+            return f"checked within {shown}" if any(each.value for each in slack) else "checked as written"
+        case TableAim(budget=budget) if command.weight is None:
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
-        case ModelGoal() | ModelAim():
+        case ModelAim(budget=float() as budget) if way in ("steer", "hide") and (
+            way == "steer" or command.measure.target != label
+        ):
+            return f"encouraged, costs at most {short(100 * budget)} % of accuracy"
+        case TableAim() | ModelGoal() | ModelAim():
             return "encouraged, measured"
         case Privacy():
             return "guaranteed for a public schema"
@@ -285,12 +292,14 @@ def _weight(weight: float | None) -> str:
     return "automatic weight" if weight is None else f"weight {short(weight)}"
 
 
-def _tolerances(goal: Goal) -> Sequence[float]:
+def _tolerances(goal: Goal) -> Sequence[Tolerance]:
     match goal:
-        case Relation() | Distribution():
-            return (goal.tolerance,)
+        case Relation():
+            return (Tolerance(goal.tolerance, goal.basis),)
+        case Distribution():
+            return (Tolerance(goal.tolerance, "unit"),)
         case AllOf(parts) | AnyOf(parts):
-            return [tolerance for part in parts for tolerance in _tolerances(part)]
+            return [each for part in parts for each in _tolerances(part)]
         case _:
             assert_never(goal)
 

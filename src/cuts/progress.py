@@ -9,6 +9,7 @@ from cuts.text.diagnostic import Diagnostic
 from cuts.text.source import Source
 
 Say = Callable[[str], None]
+Advanced = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Observer:
     """Functions that are called as the work goes on; by default nothing is reported.
 
     They hear of the next stage, the rows counted so far, steps of a fit, private rounds, warnings about the program,
-    the rows and the fit, and what has been spent on private data so far.
+    the rows and the fit, what has been spent on private data so far, and how much of a stage is done: from 0 to 1.
     """
 
     stage: Say = lambda _: None
@@ -44,3 +45,12 @@ class Observer:
     measured: Callable[[Round], None] = lambda _: None
     warned: Callable[[Sequence[Diagnostic], Source], None] = lambda _, __: None
     spent: Say = lambda _: None
+    advanced: Advanced = lambda _: None
+
+    def part(self, index: int, count: int) -> Observer:
+        """The observer of one of several equal parts of a stage, a fit, say: of its steps the share done is heard."""
+
+        def advanced(share: float) -> None:
+            self.advanced((index + share) / count)
+
+        return Observer(advanced=advanced, fitted=lambda last: advanced(last.step / last.steps))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config
 from cuts.data.columns import is_written_as_text
-from cuts.data.exchange.frames import FrameForm, form_like, from_native, to_native, with_texts
+from cuts.data.exchange.frames import FrameForm, form_in, form_like, from_native, to_native, with_texts
 from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Schema
 from cuts.flow import run as flow
@@ -25,6 +25,7 @@ from cuts.lang.syntax import Program
 from cuts.model import store
 from cuts.privacy.transcript import Transcript
 
+Frame = Literal["pandas", "polars", "arrow"]
 PARAMETERS = (
     "program",
     "schema",
@@ -35,6 +36,7 @@ PARAMETERS = (
     "data_id",
     "ledger",
     "max_epsilon",
+    "at_delta",
     "transcript",
 )
 
@@ -47,9 +49,10 @@ class Synthesizer:
     to the others matters most. `config` is a `Config` or a mapping of its settings, `values` fill placeholders.
 
     A private program needs a declared schema; its rows are read once, by the trusted core. Releases of the same
-    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `max_epsilon` is spent. If a
-    fit fails after that, the release is saved in a file beside the ledger, which the error names; a Synthesizer with
-    that `transcript` fits it again without rows and at no cost: `fit()`.
+    `data_id`, by default the schema's name, add up in the file `ledger`, and no more than `max_epsilon` is spent, at
+    the smallest delta of these releases or at `at_delta`. If a fit fails after that, the release is saved in a file
+    beside the ledger, which the error names; a Synthesizer with that `transcript` fits it again without rows and at no
+    cost: `fit()`.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})
@@ -70,6 +73,7 @@ class Synthesizer:
         data_id: str | None = None,
         ledger: str | Path | None = None,
         max_epsilon: float | None = None,
+        at_delta: float | None = None,
         transcript: Transcript | str | Path | None = None,
     ) -> None:
         self.program = program
@@ -81,6 +85,7 @@ class Synthesizer:
         self.data_id = data_id
         self.ledger = ledger
         self.max_epsilon = max_epsilon
+        self.at_delta = at_delta
         self.transcript = transcript
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
@@ -99,7 +104,9 @@ class Synthesizer:
             seed=self.seed,
             config=self.config,
             values=self.values,
-            privacy=PrivacyOptions(None if self.ledger is None else Path(self.ledger), self.data_id, self.max_epsilon),
+            privacy=PrivacyOptions(
+                None if self.ledger is None else Path(self.ledger), self.data_id, self.max_epsilon, self.at_delta
+            ),
             transcript=self.transcript,
         )
         fitted = flow.fit(request)
@@ -111,7 +118,7 @@ class Synthesizer:
         return self._keep(fitted.model, form_like(X, fitted.reference))  # of a private frame only its kind is looked at
 
     def _keep(self, model: store.Model, form: FrameForm | None) -> Self:
-        self.model_, self.form_ = model, form
+        self.model_, self.form_ = replace(model, frame=model.frame if form is None else form.library), form
         self.schema_ = model.codec.schema
         self.n_features_in_ = len(self.schema_.names)
         return self
@@ -124,15 +131,19 @@ class Synthesizer:
         *,
         seed: int | None = None,
         workers: int = 1,
+        as_: Frame | None = None,
     ) -> Any:
-        """New rows as the kind of frame that was fitted: `n`, or as many as there were.
+        """New rows as the kind of frame that was fitted, or as `as_` says: `n`, or as many as there were.
 
-        `where` is a condition all rows satisfy. `seed_rows` is a frame whose given cells are kept and whose missing
-        cells and columns are generated. `seed` is another one than the synthesizer's.
+        They are not verified: few rows may be unable to have a statistic, and `verify` says so. `where` is a condition
+        all rows satisfy. `seed_rows` is a frame whose given cells are kept and whose missing cells and columns are
+        generated. `seed` is another one than the synthesizer's.
         """
         self._check_fitted()
         if seed_rows is not None and n is not None:
             raise ValueError("`n` and `seed_rows` exclude each other: one row is generated per seed row")
+        if as_ is not None and as_ not in get_args(Frame):
+            raise ValueError(f"rows are sampled as {', '.join(get_args(Frame))}, not {as_!r}")
         drawn = flow.sample(
             self.model_,
             n,
@@ -141,7 +152,10 @@ class Synthesizer:
             seed=_checked_seed(self.seed if seed is None else seed),
             workers=workers,
         )
-        return drawn.table.arrow if self.form_ is None else to_native(drawn.table, self.form_)
+        if self.form_ is not None and as_ in (None, self.form_.library):
+            return to_native(drawn.table, self.form_)
+        library = as_ or self.model_.frame or "arrow"
+        return drawn.table.arrow if library == "arrow" else to_native(drawn.table, form_in(library, drawn.table))
 
     def verify(self, table: Any) -> tuple[Verdict, ...]:
         """A verdict for every command of the program on a table or frame."""
@@ -155,7 +169,10 @@ class Synthesizer:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """The synthesizer of a model file; it samples Arrow tables."""
+        """The synthesizer of a model file; it samples the kind of frame that was fitted, or Arrow tables of a file.
+
+        The dtypes are those that the library chooses: the file says pandas or polars, and nothing more of the frame.
+        """
         model = store.load(path)
         made = cls(model.program, model.codec.schema, model.codec.schema.label, model.facts.seed, model.config)
         return made._keep(model, None)

@@ -457,3 +457,35 @@ def test_the_command_prints_json_and_talks_on_stderr(tmp_path: Path, capsys: pyt
     assert (code, "error[unknown-column]" in output) == (1, True)
     output, _ = run([*words, "--format", "json", "-q", "--drop", "A1"], tmp_path)
     assert json.loads(output)["marginals"]["columns"][0]["column"] == "A2"
+
+
+# --- without test rows
+
+
+def test_without_test_rows_a_quarter_of_the_train_rows_is_held_out() -> None:
+    train = people(400, 1)
+    quality = evaluate(from_frame(people(300, 2)), from_frame(train), None, SCHEMA)
+    assert (quality.rows.train, quality.rows.test) == (300, 100)
+    assert quality.leakage is None
+    assert quality.marginals is not None
+    assert quality.discriminator is not None
+    (note,) = [note for note in quality.notes if "--test" in note]
+    assert "a quarter of the train rows (100) was held out" in note
+    assert "made from these rows too" in note
+    assert quality == evaluate(from_frame(people(300, 2)), from_frame(train), None, SCHEMA)
+
+
+def test_leakage_cannot_be_measured_without_unseen_rows() -> None:
+    options = EvaluateOptions(parts=["marginals", "leakage"])
+    with pytest.raises(CutsError, match="`leakage` needs `--test`"):
+        evaluate(from_frame(people(300, 2)), from_frame(people(400, 1)), None, SCHEMA, options)
+
+
+def test_the_command_and_the_function_need_no_test_rows(tmp_path: Path) -> None:
+    for name, frame in (("a", people(120, 2)), ("b", people(160, 1))):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    output, code = run(["cuts", "evaluate", "a.csv", "--train", "b.csv", "--parts", "marginals", "-q"], tmp_path)
+    assert code == 0
+    assert "120 synthetic rows against 120 train and 40 test rows" in output
+    assert "no `--test`: a quarter of the train rows (40) was held out" in output
+    assert judge.evaluate(people(120, 2), people(160, 1), parts=["marginals"]).rows.test == 40

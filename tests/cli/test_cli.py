@@ -275,3 +275,10 @@ def test_our_own_bug_is_not_hidden_as_an_error_of_the_user(monkeypatch: pytest.M
     monkeypatch.setattr(inputs, "read_program", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         run(["cuts", "check", "p.cuts"], folder)
+
+
+def test_a_line_break_in_a_name_does_not_break_the_table_of_columns(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('"net\npay",city\n1,x\n2,y\n3,x\n')
+    output, code = run(["cuts", "schema", "show", "t.csv"], tmp_path)
+    assert (code, len(output.splitlines())) == (0, 3)
+    assert output.splitlines()[1].startswith("net\\npay  integer ")

@@ -110,7 +110,7 @@ def spent_in(folder: Path) -> dict[str, dict[str, Any]]:
     """What was spent, by data; of a release that read nothing, nothing was."""
     output, code = cuts(f"ledger list --ledger {folder / 'ledger.jsonl'} --format json", folder)
     assert code == 0
-    return {each["data"]: each for each in json.loads(output)["data"] if each["rho"] != "0"}
+    return {each["data"]: each["total"] for each in json.loads(output)["data"]}
 
 
 # --- run and fit
@@ -125,11 +125,12 @@ def test_run_writes_rows_gives_verdicts_and_tells_what_was_spent(folder: Path) -
     assert all(int(row["age"]) >= 40 for row in rows if row["ward"] == "surgery")
     assert "1 hold, 0 fail" in output
     assert "differentially private with epsilon 3 and delta 1e-06" in output
-    spent = r"privacy budget spent on `people`: epsilon [23](\.\d+)? at delta 1e-06, over 1 release \(.*ledger\.jsonl\)"
-    assert re.search(spent, output)
+    assert re.search(r"privacy budget spent on `people`: epsilon [23](\.\d+)? at delta 1e-06 for one row,", output)
+    assert re.search(r", over 1 release \(ledger: .*ledger\.jsonl\)", output)
     report = json.loads((folder / "r.json").read_text())
     assert "differential privacy" in report["privacy"]["promise"]
     assert 2.9 < report["privacy"]["spent"]["epsilon"] <= 3.0
+    assert "seconds" not in (folder / "r.json").read_text()  # a running time may depend on the rows
 
 
 def test_no_number_of_real_rows_is_told_or_written(folder: Path) -> None:
@@ -247,7 +248,7 @@ def test_more_than_allowed_is_refused_before_anything_is_read(folder: Path) -> N
     for data in ("nowhere.csv", "people.csv"):
         output, code = fit(folder, f"--max-epsilon 2.5 --data {data}")
         assert (code, "error[budget-spent]" in output) == (5, True), output
-        assert "`people` would reach a total epsilon of 3, above the limit of 2.5" in output
+        assert "`people` would reach a total epsilon of 3 at delta 1e-06 for one row, above the limit of 2.5" in output
         assert "counting" not in output
     assert spent_in(folder) == {}
     assert fit(folder, "--max-epsilon 3 -q")[1] == 0
@@ -291,6 +292,108 @@ def test_a_mistake_is_told_and_costs_nothing(folder: Path, command: str, code: i
     assert "measuring" not in output
     assert not (folder / "p_synthetic.csv").exists()
     assert spent_in(folder) == {}
+
+
+READERS = [
+    "check p.cuts --schema s.toml --data people.csv",
+    "check p.cuts --schema s.toml --data people.csv --format json",
+    "check p.cuts --data people.csv",
+    "check p.cuts",
+    "plan p.cuts --schema s.toml --data people.csv",
+    "plan p.cuts --schema s.toml --data people.csv --format json",
+    "plan p.cuts --data people.csv",
+    "plan p.cuts",
+    "fmt p.cuts --check",
+    "verify p.cuts other.csv --schema s.toml --real people.csv",
+    "verify p.cuts other.csv",
+    "tune p.cuts --grid w=1,2 --schema s.toml --data people.csv",
+    "tune p.cuts --frontier --schema s.toml --data people.csv",
+    "run p.cuts --data people.csv",
+    "fit p.cuts --data people.csv -o m.synth",
+    "fit p.cuts --schema s.toml --data people.csv -o m.synth --max-epsilon 0.1",
+    "run bad.cuts --schema s.toml --data people.csv",
+]
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_no_command_opens_the_rows_of_a_private_program_outside_the_core(folder: Path, command: str) -> None:
+    (folder / "other.csv").write_text(people(50))
+    (folder / "bad.cuts").write_text(asked("ENFORCE: agee > 3"))
+    said = cuts(command, folder)
+    assert "Traceback" not in said[0]
+    for change in (_one_short_line_more, _no_table, _not_readable, _gone):
+        change(folder / "people.csv")
+        assert cuts(command, folder) == said, f"{change.__name__} changes what is said"
+
+
+def _one_short_line_more(path: Path) -> None:
+    path.write_text(path.read_text() + "44,eye\n")
+
+
+def _no_table(path: Path) -> None:
+    path.write_bytes(b'\xff\x00"\n')
+
+
+def _not_readable(path: Path) -> None:
+    """A file whose first byte cannot be read: a link to itself, because the permissions of a file do not stop root."""
+    path.unlink()
+    path.symlink_to(path)
+
+
+def _gone(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_table_of_json_lines_without_rows_is_read_like_one_with_a_row(folder: Path, rows: int) -> None:
+    (folder / "people.jsonl").write_text('{"age": 33, "ward": "eye", "smokes": "no"}\n' * rows)
+    output, code = fit(folder, "--data people.jsonl -q")
+    assert code == 0, output
+
+
+def test_a_schema_that_does_not_say_where_it_comes_from_is_refused(folder: Path) -> None:
+    (folder / "s.toml").write_text(SCHEMA.replace('provenance = "declared"\n', ""))
+    for command in ("check p.cuts --schema s.toml", "fit p.cuts --schema s.toml -o m.synth"):
+        output, code = cuts(command, folder)
+        assert (code, "error[private-schema]" in output) == (5, True), output
+        assert 'provenance = "declared"' in output
+    assert spent_in(folder) == {}
+    (folder / "open.cuts").write_text(asked(RULE, terms=None))
+    assert cuts("check open.cuts --schema s.toml", folder)[1] == 0
+
+
+def test_releases_of_different_units_are_added_up_for_the_larger_one(folder: Path) -> None:
+    (folder / "three.cuts").write_text(asked(terms=f"{TERMS} WITH max_rows_per_person=3"))
+    assert fit(folder, "-q")[1] == 0
+    limited, code = fit(folder, "-q --max-epsilon 6", program="three.cuts", output="n.synth")
+    assert (code, "one person with at most 3 rows (assumed, not enforced)" in limited) == (5, True), limited
+    assert fit(folder, "-q", program="three.cuts", output="n.synth")[1] == 0
+    total = spent_in(folder)["people"]
+    assert total["epsilon"] > 10
+    assert total["unit"] == "one person with at most 3 rows (assumed, not enforced)"
+    shown = cuts("ledger show n.synth", folder)[0]
+    listed = cuts(f"ledger list --ledger {folder / 'ledger.jsonl'}", folder)[0]
+    assert f"all releases  epsilon {total['epsilon']:.4g}" in shown
+    assert f"{total['epsilon']:.4g}" in listed
+    assert total["unit"] in shown
+    assert total["unit"] in listed
+
+
+def test_a_limit_names_its_delta(folder: Path) -> None:
+    assert fit(folder, "-q --max-epsilon 3 --at-delta 1e-6")[1] == 0
+    output, code = fit(folder, "-q --max-epsilon 4 --at-delta 1e-9", output="n.synth")
+    assert (code, "at delta 1e-09" in output) == (5, True), output
+    output, code = fit(folder, "-q --at-delta 1e-9", output="n.synth")
+    assert (code, "`--at-delta` has no effect without `--max-epsilon`" in output) == (2, True), output
+
+
+def test_a_forged_promise_is_not_shown(shelf: Path, tmp_path: Path) -> None:
+    text = (shelf / "t.json").read_text()
+    for old, new in (('"epsilon": 3.0', '"epsilon": 0.1'), ('"delta": 1e-06', '"delta": 1e-12')):
+        assert old in text
+        (tmp_path / "forged.json").write_text(text.replace(old, new, 1))
+        output, code = cuts("ledger show forged.json", tmp_path)
+        assert (code, "error[bad-transcript]" in output, "satisfies" in output) == (2, True, False), output
 
 
 def test_a_missing_column_is_named_and_what_is_there_is_not(folder: Path) -> None:
@@ -422,7 +525,7 @@ def test_releases_of_one_data_id_add_up_whatever_their_files(folder: Path) -> No
     assert 3.5 < spent["patients"]["epsilon"] < 6
     output, code = cuts("ledger list", folder)
     head, first, second = output.splitlines()
-    assert head.split() == ["data", "set", "releases", "rho", "(zCDP)", "epsilon", "at", "delta"]
+    assert head.split() == ["data", "set", "releases", "unit", "rho", "(zCDP)", "epsilon", "at", "delta"]
     assert (first.split()[:2], second.split()[:2]) == (["patients", "2"], ["people", "1"])
     assert fit(folder, "--data-id patients --max-epsilon 5")[1] == 5
 
@@ -648,4 +751,4 @@ def test_what_was_released_is_kept_when_the_fit_fails(
     assert spent_in(folder)["people"]["releases"] == 1
     kept = store.load(folder / "m.synth").transcript
     assert kept is not None
-    assert str(LedgerFile(folder / "ledger.jsonl").spent()[0].rho) == str(kept.ledger.spent)
+    assert LedgerFile(folder / "ledger.jsonl").spent()[0].by_unit == (kept.ledger.spending,)

@@ -338,12 +338,13 @@ def test_a_table_that_is_there_stays_when_the_command_fails(folder: Path) -> Non
 def test_a_model_is_fitted_once_and_sampled_often(model: Path, tmp_path: Path) -> None:
     for name, options in (("a", "--seed 1"), ("b", "--seed 1 --workers 3"), ("c", "--seed 2")):
         output, code = run(["cuts", "sample", str(model), "-n", "500", "-o", f"{name}.csv", *options.split()], tmp_path)
-        assert (output, code) == (f"500 rows written to {name}.csv\n", 0)
+        assert (output.splitlines()[-1], code) == (f"500 rows written to {name}.csv", 0)
     first, again, other = ((tmp_path / f"{name}.csv").read_bytes() for name in "abc")
     assert first == again
     assert first != other
     assert_rules_hold(rows_in(tmp_path / "a.csv"))
-    assert run(["cuts", "sample", str(model), "-o", "all.csv"], tmp_path) == ("120 rows written to all.csv\n", 0)
+    output, code = run(["cuts", "sample", str(model), "-o", "all.csv"], tmp_path)
+    assert (output.splitlines()[-3:], code) == (["1 hold, 0 fail", "", "120 rows written to all.csv"], 0)
 
 
 def test_fit_and_sample_as_json(folder: Path) -> None:
@@ -351,7 +352,52 @@ def test_fit_and_sample_as_json(folder: Path) -> None:
     data = json.loads(out)
     assert (code, data["output"], data["fit"]["rows"], data["fit"]["steps"]) == (0, "p.synth", 120, 20)
     out, _, code = apart("sample p.synth -n 7 -o a.csv --format json", folder)
-    assert (code, json.loads(out)) == (0, {"output": "a.csv", "rows": 7})
+    data = json.loads(out)
+    assert (code, data["holds"], data["output"], data["rows"]) == (0, True, "a.csv", 7)
+    assert [verdict["line"] for verdict in data["verdicts"]] == [3]
+
+
+STATISTIC = (
+    'SYNTHESIZE: "people.csv"; ENFORCE: age >= 18; ENFORCE: E[age] == 40; ENFORCE: P[smokes == yes] == 1/3; END;'
+)
+
+
+@pytest.fixture(scope="module")
+def statistical(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model with a share that few numbers of rows can have."""
+    folder = tmp_path_factory.mktemp("statistical")
+    (folder / "people.csv").write_text(people())
+    (folder / "s.cuts").write_text(STATISTIC.replace("; ", ";\n"))
+    (folder / "fast.toml").write_text(FAST)
+    assert apart("fit s.cuts -o s.synth --config fast.toml -q", folder)[2] == 0
+    return folder / "s.synth"
+
+
+def test_sample_gives_the_verdicts_of_run(statistical: Path, tmp_path: Path) -> None:
+    out, _, code = apart(f"sample {statistical} -n 300 -o a.csv", tmp_path)
+    assert code == 0
+    assert re.search(r"4  holds +\S+, target == 40 within 0\.\d+ \(from the rows\) +E\[age\] == 40", out)
+    assert "3 hold, 0 fail\n\n300 rows written to a.csv\n" in out
+
+
+def test_a_statistic_that_so_few_rows_cannot_have_fails(statistical: Path, tmp_path: Path) -> None:
+    out, _, code = apart(f"sample {statistical} -n 2 -o a.csv", tmp_path)
+    assert code == 1
+    assert re.search(r"5  FAILS .* target == 0\.333333 within 0\.005", out)
+    data = json.loads(apart(f"sample {statistical} -n 2 -o a.csv --format json", tmp_path)[0])
+    assert (data["holds"], data["verdicts"][2]["holds"], data["rows"]) == (False, False, 2)
+
+
+@pytest.mark.parametrize("option", ["--where", "--seed-rows"])
+def test_only_row_rules_are_verified_for_rows_that_are_not_selected(
+    statistical: Path, tmp_path: Path, option: str
+) -> None:
+    (tmp_path / "given.csv").write_text("age,ward\n50,eye\n")
+    given = {"--where": ["age > 60"], "--seed-rows": ["given.csv"]}[option]
+    output, code = run(["cuts", "sample", str(statistical), "-o", "a.csv", option, *given], tmp_path)
+    assert code == 0
+    assert "1 hold, 0 fail" in output
+    assert f"Only row rules were verified: with {option}, rows are not selected for the other commands." in output
 
 
 def test_sample_and_run_draw_the_same_rows(folder: Path) -> None:
@@ -359,6 +405,19 @@ def test_sample_and_run_draw_the_same_rows(folder: Path) -> None:
     apart("fit p.cuts --seed 3 -o p.synth --config fast.toml -q", folder)
     apart("sample p.synth -n 99 --seed 3 -o b.csv", folder)
     assert rows_in(folder / "a.csv") == rows_in(folder / "b.csv")
+
+
+@pytest.mark.parametrize(("written", "rows"), [("1e2", 100), ("1_0_0", 100), ("2.5e1", 25), ("7", 7)])
+def test_numbers_of_rows_are_read_as_people_write_them(model: Path, tmp_path: Path, written: str, rows: int) -> None:
+    assert run(["cuts", "sample", str(model), "-n", written, "-o", "a.csv"], tmp_path)[1] == 0
+    assert len(rows_in(tmp_path / "a.csv")) == rows
+
+
+@pytest.mark.parametrize("written", ["0", "-5", "1.5", "many", "inf", "nan", "1e400", ""])
+def test_other_numbers_of_rows_are_refused(model: Path, tmp_path: Path, written: str) -> None:
+    output, code = run(["cuts", "sample", str(model), f"--rows={written}", "-o", "a.csv"], tmp_path)
+    assert code == 2
+    assert "Invalid value for '-n' / '--rows'" in output
 
 
 def test_where_holds_in_every_row(model: Path, tmp_path: Path) -> None:
@@ -391,7 +450,8 @@ def test_a_wrong_where_is_told_with_its_place(
 def test_seed_rows_are_completed(model: Path, tmp_path: Path) -> None:
     (tmp_path / "given.csv").write_text("ward,age\nsurgery,\n,33\neye,50\n")
     words = ["cuts", "sample", str(model), "--seed-rows", "given.csv", "-o", "a.csv"]
-    assert run(words, tmp_path) == ("3 rows written to a.csv\n", 0)
+    output, code = run(words, tmp_path)
+    assert (output.splitlines()[-3:], code) == (["1 hold, 0 fail", "", "3 rows written to a.csv"], 0)
     rows = rows_in(tmp_path / "a.csv")
     assert (rows[0]["ward"], rows[1]["age"], rows[2]["ward"], rows[2]["age"]) == ("surgery", "33", "eye", "50")
     assert all(cell for row in rows for cell in row.values())

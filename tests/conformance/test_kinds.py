@@ -18,6 +18,7 @@ from cuts.data.codec import decode, encode
 from cuts.data.column_facts import find_derived
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.frames import from_native, to_native
+from cuts.data.identifiers import place_all
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Empty, Identifier, Schema
 from cuts.data.table import Table
@@ -73,7 +74,7 @@ FRAMES: dict[str, Any] = {
 def through_the_codec(table: Table, seed: int = 0) -> tuple[Schema, Table, Table]:
     """A bootstrap of the rows, encoded and decoded."""
     schema = infer_schema(table, "t")
-    schema = replace(schema, derived=find_derived(table, schema))
+    schema = place_all(replace(schema, derived=find_derived(table, schema)), table, seed)
     codec = fit_codec(table, schema)
     codes = encode(table, codec)
     rows = np.random.default_rng(seed).integers(0, table.rows, table.rows)

@@ -27,7 +27,7 @@ VEGA = files("vega_datasets") / "_data"
 CSV = [
     ("seattle-weather", [], [], {"date": "date", "precipitation": "real, 1 decimal", "weather": "category"}),
     ("la-riots", ["first_name", "address"], [], {"age": "integer", "death_date": "date", "latitude": "real"}),
-    ("airports", ["name"], ["iata"], {"iata": "id", "state": "category", "latitude": "real"}),
+    ("airports", ["name", "city"], ["iata"], {"iata": "id", "state": "category", "latitude": "real"}),
     ("us-employment", [], [], {"month": "date", "nonfarm": "integer", "wholesale_trade": "real, 1 decimal"}),
     ("iowa-electricity", [], [], {"year": "date", "source": "category", "net_generation": "integer"}),
 ]

@@ -269,6 +269,7 @@ CELLS: list[st.SearchStrategy[Any]] = [
     st.integers(0, 3).map(lambda n: f"w{n}"),
     st.integers(0, 999).map(lambda n: f"K{n:03d}"),
     st.integers(0, 99).map(lambda n: f"a b c d {n}"),
+    st.integers(0, 99).map(lambda n: f"a b c d {max(0, n - 70)}"),
     st.integers(0, 40).map(str),
     st.integers(0, 400).map(lambda n: n / 100),
     st.integers(0, 9).map(lambda n: dt.date(2020, 1, 1 + n)),
@@ -308,7 +309,28 @@ def test_beyond_a_limit_a_share_of_the_values_decides() -> None:
     assert streamed(numbers, 300, max_distinct=100) == verdict(numbers)
     found = streamed(Table(pa.table({"x": twice})), 300, max_distinct=100)
     assert isinstance(found, list)
-    assert "is free text" in found[0]
+    assert "looks like free text" in found[0]
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_personal_data_is_recognised_in_blocks_too(repeats: int) -> None:
+    letters = "abcdefghij"
+    words = [x + y + z for x in letters for y in letters for z in letters]
+    table = Table(
+        pa.table(
+            {
+                "email": [f"{word}@mail.ch" for word in words] * repeats,
+                "contact": [f"+41 {'0' * (n % 2)}{n:07d}" for n in range(len(words))] * repeats,
+                "phone": [*range(790_000_000, 790_000_000 + len(words))] * repeats,
+                "first name": [word.capitalize() for word in words] * repeats,
+            }
+        )
+    )
+    found = streamed(table, 90)
+    assert found == verdict(table)
+    assert isinstance(found, Schema)
+    assert all(isinstance(column, Identifier) for column in found)
+    assert streamed(table, 90, ids=("email", "contact")) == found
 
 
 def test_dictionaries_that_differ_by_block_are_put_together() -> None:

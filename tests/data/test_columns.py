@@ -78,20 +78,6 @@ def test_made_identifiers_are_unique_and_follow_their_pattern(pattern: str, star
     assert all(re.fullmatch(look, value) or len(value) > len(pattern.replace("\\", "")) for value in made), first
 
 
-@settings(max_examples=100)
-@given(
-    st.lists(st.integers(0, 999), min_size=2, max_size=30, unique=True),
-    st.sampled_from(["P-{:03d}", "{:03d}/x", "A{:03d}"]),
-)
-def test_recognised_identifiers_are_continued_and_never_repeated(numbers: list[int], look: str) -> None:
-    values = [look.format(n) for n in numbers]
-    found = recognise(values)
-    assert found is not None
-    made = make_identifiers(Identifier("id", *found), 50, 0).to_pylist()
-    assert not set(made) & set(values)
-    assert made[0] == look.format(max(numbers) + 1)
-
-
 def test_texts_without_a_common_look_are_not_identifiers() -> None:
     assert recognise(["anna", "bob", "charlotte"]) is None
     assert recognise(["x y", "z-w"]) is None

@@ -54,7 +54,7 @@ def test_identifiers_begin_after_those_that_are_taken(pattern: str | None, start
 
 def test_a_piece_depends_on_the_seed_and_its_place_alone() -> None:
     schema = Schema(
-        "t", (Identifier("id", "C-##"), Integer("n", 0, 10**6, 4), Identifier("u", "uuid"), Real("x", 0, 1))
+        "t", (Identifier("id", "C-##", 1), Integer("n", 0, 10**6, 4), Identifier("u", "uuid"), Real("x", 0, 1))
     )
     codec = build_codec(schema, {})
     rng = np.random.default_rng(0)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from cuts.assess.discriminator import compare_with_fitted
+from cuts.assess.drift import drifts
 from cuts.assess.grid import build_grid, cells
 from cuts.assess.table_arrays import outside, read_sample
 from cuts.count.rows import infer_streamed, rows_of
@@ -22,6 +23,7 @@ from cuts.data.column_facts import column_facts
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.frames import from_native, to_native, with_texts
 from cuts.data.infer import infer_schema
+from cuts.data.rare_values import rare_values
 from cuts.data.refine import refine
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.schema_file import read_schema, render_toml, schema_from
@@ -344,3 +346,23 @@ def test_cells_that_cannot_be_numbers_are_of_another_type(cells: pa.Array) -> No
     schema = Schema("t", (Integer("crp", 0, 100, texts=("n.a.",)),))
     (problem,) = check_table(Table(pa.table({"crp": cells})), schema)
     assert problem.code == "column-type"
+
+
+def test_what_differs_is_the_mean_of_the_numbers_and_the_share_of_a_text() -> None:
+    before, after = ["n.a.", "10.0", "20.0", "30.0", None], ["n.a.", "n.a.", "20.0", "40.0", None]
+    found = {drift.what: (drift.real, drift.synthetic) for drift in drifts(table(before), table(after), LAB)}
+    assert found == {"mean": (20.0, 30.0), "share of `n.a.`": (0.25, 0.5), "missing": (0.2, 0.2)}
+
+
+def test_a_run_warns_of_rare_texts() -> None:
+    cells = table([*lab(), "see Dr Miller"])
+    schema = infer_schema(cells, "t")
+    (warning,) = rare_values(conform(cells, schema), fit_codec(cells, schema))
+    assert "never sampled: `crp` (1 of 4 values, in 1 of 1,501 rows" in warning.title
+
+
+def test_naming_one_of_texts_that_are_all_rare_loses_no_other() -> None:
+    cells = table([*(f"{n}" for n in range(40)), "n.a.", "30+", "x"])
+    sets = {"crp": [frozenset({"30+"})]}
+    codec = fit_codec(cells, infer_schema(cells, "t"), sets=sets, limits=Limits(64, 5))
+    assert decode(encode(cells, codec), codec, seed=0).column("crp").to_pylist()[-3:] == ["n.a.", "30+", "x"]

@@ -237,6 +237,15 @@ def test_a_gap_that_is_to_have_a_value_has_it() -> None:
 # --- budgets
 
 
+def test_minimising_a_gap_closes_it_whatever_that_costs() -> None:
+    model = fitted(f"MINIMIZE: {PARITY};")
+    (curve,) = model.facts.trade_offs
+    chosen = next(trial for trial in curve.trials if trial.value == curve.chosen)
+    assert curve.start.value > 0.3
+    assert curve.chosen < 0.05  # of two small tables, whose gaps differ by chance
+    assert chosen.utility < 0.98 * curve.start.utility  # a budget of 2 %, which nobody stated, would have stopped it
+
+
 def test_a_tiny_budget_moves_less() -> None:
     free, little, much = (fitted(text) for text in ("", *(f"MINIMIZE: {PARITY} WITH budget={b}%;" for b in (1, 20))))
     (near,), (far,) = little.facts.group_shares, much.facts.group_shares

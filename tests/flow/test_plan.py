@@ -113,6 +113,24 @@ def ran(commands: str, tmp_path: Path, config: Config = QUICK) -> RunResult:
     return run(request, panel=())
 
 
+@pytest.mark.parametrize(
+    ("command", "promise"),
+    [
+        (f"MINIMIZE: {PARITY}", "encouraged, measured"),
+        (f"MINIMIZE: {PARITY} WITH budget=5%", "encouraged, costs at most 5 % of accuracy"),
+        ("MINIMIZE: DOWNSTREAM_ACCURACY(target=sex)", "encouraged, costs at most 2 % of accuracy"),
+        ("MINIMIZE: DOWNSTREAM_ACCURACY(target=paid)", "encouraged, measured"),  # the label
+        ("MAXIMIZE: DOWNSTREAM_ACCURACY(target=paid)", "encouraged, measured"),
+        (f"MINIMIZE: FAIRNESS: PARAM 0.01: {PARITY}", "encouraged, measured"),
+        ("MAXIMIZE: H[kind]", "encouraged, costs at most 2 % of utility"),
+        ("MINIMIZE: STATISTICAL: PARAM 0.0001: E[age]", "encouraged, measured"),
+    ],
+)
+def test_a_plan_states_the_budget_of_every_command_that_has_one(command: str, promise: str) -> None:
+    (step,) = plan.plan(bind(parse(f"SYNTHESIZE: people; {command}; END;"), SCHEMA)).steps
+    assert step.promise == promise
+
+
 @pytest.mark.parametrize(("command", "way"), WAYS.items(), ids=range(len(WAYS)))
 def test_a_command_of_every_kind_is_planned_so(command: str, way: str) -> None:
     (step,) = plan.plan(bind(parse(f"SYNTHESIZE: people; {command}; END;"), SCHEMA)).steps

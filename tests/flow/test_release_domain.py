@@ -28,13 +28,13 @@ from cuts.flow.request import FittedModel
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.sampling import sample_table
-from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, promise
 from cuts.text.diagnostic import CutsError
 from cuts.text.render import as_text
 from models import fit_transcript
+from privacy.people import total_rho
 
 ROWS = 4_000
 SMALL = Config(components=10, steps=20, threads=1)
@@ -148,9 +148,9 @@ def test_what_was_found_is_in_the_ledger_and_within_the_budget(made: FittedModel
 def test_the_book_tells_no_less_than_the_ledger(made: FittedModel, shelf: LedgerFile) -> None:
     ledger = known(made).ledger
     (spent,) = shelf.spent()
-    assert spent.rho == ledger.spent
-    # With a delta spent on categories less is left for the conversion of rho, or the delta told is larger.
-    assert spent.epsilon >= epsilon_of(ledger.spent, spent.delta - ledger.delta_spent)
+    assert total_rho(spent.by_unit) == ledger.spent
+    assert spent.total is not None
+    assert (spent.total.epsilon, spent.total.delta) == (ledger.epsilon_spent, ledger.terms.delta)
 
 
 def test_rows_are_drawn_of_what_was_found(made: FittedModel) -> None:
@@ -224,7 +224,7 @@ def test_of_a_tiny_table_nothing_is_found_and_what_it_cost_stays(book: LedgerFil
     cells = people().slice(0, rows).select(["city", "pay"]).to_pylist()
     assert not [cell for row in cells for cell in row.values() if str(cell) in text]
     (spent,) = book.spent()
-    assert (spent.releases, spent.rho > 0) == (1, True)
+    assert (spent.releases, total_rho(spent.by_unit) > 0) == (1, True)
 
 
 def test_a_category_of_one_person_alone_is_not_found_however_often(book: LedgerFile) -> None:
@@ -237,7 +237,7 @@ def test_a_category_of_one_person_alone_is_not_found_however_often(book: LedgerF
     column = found.model.codec.schema["city"]
     assert isinstance(column, Category)
     assert column.categories == ("Graz-9f3a", "Linz", "Wien")
-    assert known(found).ledger.terms.unit == "one person (`who`) with at most 2 rows"
+    assert known(found).ledger.terms.unit.in_words(assumed=False) == "one person (`who`) with at most 2 rows"
 
 
 @pytest.mark.parametrize("share", ["20%", "90%"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -22,6 +22,7 @@ from cuts.privacy.ledger import ReleaseLedger, Terms
 from cuts.privacy.query import Owners, Query
 from cuts.privacy.secret import Secret
 from cuts.privacy.transcript import Measurement
+from cuts.privacy.units import Spending
 from cuts.privacy.workload import Workload, make_workload
 from privacy.twin import Twin
 
@@ -53,7 +54,12 @@ def opened(epsilon: float = 1.0, delta: float = 0.01, **terms: object) -> Releas
 
 def plentiful(**terms: object) -> ReleaseLedger:
     """A ledger that covers whatever a test reads."""
-    return ReleaseLedger(Terms(1.0, 1e-9, **terms), Fraction(10**9))  # type: ignore[arg-type]
+    return ReleaseLedger(Terms(2e9, 1e-9, **terms), Fraction(10**9), Fraction(1e-9) / 2)  # type: ignore[arg-type]
+
+
+def total_rho(spendings: Iterable[Spending]) -> Fraction:
+    """What releases cost, unit by unit, added up."""
+    return sum((spending.rho for spending in spendings), Fraction(0))
 
 
 def sizes_of(codec: Codec) -> dict[str, int]:

@@ -146,7 +146,7 @@ def test_two_thousand_adaptive_schedules_stay_within_their_budget_exactly() -> N
     rng = np.random.default_rng(5)
     refused = 0
     for _ in range(2_000):
-        ledger = ReleaseLedger(Terms(1.0, 1e-9), Fraction(float(rng.uniform(0.001, 2.0))))
+        ledger = ReleaseLedger(Terms(100.0, 1e-9), Fraction(float(rng.uniform(0.001, 2.0))))
         for each in random_events(rng, ledger):
             if rng.random() < 0.2 and ledger.left > 0:  # all that is left, as near as a float comes to it
                 each = event("select", math.sqrt(1 / (2 * float(ledger.left))), 1.0)

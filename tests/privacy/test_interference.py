@@ -27,7 +27,7 @@ from cuts.model.noisy import Guess, NoisyLearner, NoisySettings, fit_noisy
 from cuts.model.sampling import sample_blocks
 from cuts.privacy.adaptive import AdaptiveSettings, release
 from cuts.privacy.curator import Curator
-from cuts.privacy.ledger_file import LedgerFile
+from cuts.privacy.ledger_file import LedgerFile, Limit
 from cuts.privacy.query import Owners
 from cuts.privacy.reading import PrivateFrame, cells_of
 from cuts.privacy.secret import Secret, reveal
@@ -182,7 +182,7 @@ class Raising(PrivateFrame):
 
 def test_rows_are_not_read_when_the_ledger_file_refuses(folder: Path) -> None:
     rows = Raising(decode(draw_people(1, 4, MIXED), MIXED, seed=0))
-    account = Account(LedgerFile(folder / "capped.jsonl"), "mixed", max_epsilon=0.5)
+    account = Account(LedgerFile(folder / "capped.jsonl"), "mixed", limit=Limit(0.5))
     with pytest.raises(cuts.text.diagnostic.CutsError, match=r"above the limit of 0\.5"):
         fit_private(PROGRAM, MIXED.schema, rows, account, config=SMALL)
 

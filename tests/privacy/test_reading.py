@@ -314,7 +314,7 @@ def test_only_the_names_asked_for_are_ever_quoted() -> None:
 
 def test_headers_that_are_wrong_are_errors() -> None:
     assert "no header" in errors(b"\n \n")
-    assert "is empty" in errors(b"")
+    assert "no header" in errors(b"")
     assert "two columns named `a`" in errors(b"a,b,c,a\n1,2,3,4\n")
     assert "no column `c`" in errors(b"a,b\n1,2\n")
     assert "no column `c`" in errors(b'a,b,"c\n1,2,3\n')

@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from cuts.data.codec import build_codec
 from cuts.data.codec_file import fingerprint
+from cuts.data.schema import Category, Identifier, Integer, Schema
 from cuts.privacy.adaptive import release
 from cuts.privacy.curator import Candidate
 from cuts.privacy.ledger import Event, History, ReleaseLedger, Terms
@@ -31,9 +33,17 @@ from cuts.privacy.transcript import (
     render,
     transcript_from,
 )
+from cuts.privacy.units import Spending, Unit
 from cuts.text.diagnostic import CutsError
-from privacy.people import MIXED, counts_of, draw_people, independent, open_core, opened, workload_of
+from privacy.people import counts_of, draw_people, independent, open_core, opened, workload_of
 
+VISITS = build_codec(
+    Schema(
+        "visits",
+        (Identifier("who"), Integer("age", 0, 63, 16), Category("sex", ("f", "m")), Category("city", ("x", "y", "z"))),
+    ),
+    {},
+)
 REFUSED = (ValueError, LookupError, TypeError, CutsError)
 
 
@@ -41,8 +51,8 @@ REFUSED = (ValueError, LookupError, TypeError, CutsError)
 def made() -> Transcript:
     """A transcript of the core."""
     ledger = opened(1.0, 1e-6, max_rows_per_person=2, person="who")
-    curator = open_core(counts_of(draw_people(500, 0, MIXED), MIXED), ledger)
-    return release(curator, MIXED, workload_of(MIXED), independent)
+    curator = open_core(counts_of(draw_people(500, 0, VISITS), VISITS), ledger)
+    return release(curator, VISITS, workload_of(VISITS), independent)
 
 
 def data_of(transcript: Transcript) -> dict[str, Any]:
@@ -80,7 +90,9 @@ def test_a_transcript_is_read_as_it_was_written() -> None:
     st.fractions(min_value=0, max_value=3),
 )
 def test_a_ledger_is_read_as_it_was_written(reads: list[tuple[Any, float, float, int]], before: Fraction) -> None:
-    ledger = ReleaseLedger(Terms(0.3, 1e-7, 4, "id", "replace"), Fraction(10**15), History("ab12", 3, before))
+    earlier = History("ab12", (Spending(Unit(2, "id"), 3, before, 1e-7, Fraction(1, 10**9)),))
+    terms = Terms(2e15, 1e-7, 4, "id", "replace")
+    ledger = ReleaseLedger(terms, Fraction(10**15), Fraction(1, 10**8), earlier)
     for kind, scale, sensitivity, more in reads:
         cost = Fraction(sensitivity) ** 2 / (2 * Fraction(scale) ** 2) * (1 + Fraction(1, more))
         ledger = ledger.charged(Event(kind, ("a", "b"), scale, sensitivity, cost, 1e-10, 7))
@@ -92,7 +104,7 @@ def test_a_ledger_is_read_as_it_was_written(reads: list[tuple[Any, float, float,
 def test_negative_and_huge_counts_are_read_as_they_were_written() -> None:
     values = np.array([-(2**62), -1, 2**62])
     ledger = opened().charged(Event("measure", ("city",), 1e9, 1.0, Fraction(1, 10**9)))
-    transcript = Transcript(MIXED, ledger, (Measurement(fine(("city",), {"city": 3}), 1e9, values),))
+    transcript = Transcript(VISITS, ledger, (Measurement(fine(("city",), {"city": 3}), 1e9, values),))
     assert_array_equal(transcript_from(data_of(transcript)).measurements[0].values, values)
 
 
@@ -124,6 +136,20 @@ def _cheaper_and_narrower(data: dict[str, Any]) -> None:
     """The same, and one row made out to move less."""
     data["rho"] = str(Fraction(data["rho"]) / 4)
     data["sensitivity"] /= 2
+
+
+def _lighter(data: dict[str, Any]) -> None:
+    """A selection made out to be among tables of the least weight, at the price of that."""
+    choice, charge = data["answers"][-2], data["ledger"]["events"][-2]
+    assert (choice["type"], charge["type"]) == ("select", "select")
+    rows = data["ledger"]["max_rows_per_person"]
+    charge["sensitivity"] = 1024.0 * rows
+    charge["rho"] = str(Fraction(1024 * rows) ** 2 / (2 * Fraction(charge["scale"]) ** 2))
+
+
+def _discovered(data: dict[str, Any]) -> None:
+    first = data["ledger"]["events"][0]
+    data["ledger"]["events"].insert(0, {**first, "type": "discover", "scale": 1e9, "rho": "1/1000000000"})
 
 
 EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -158,6 +184,18 @@ EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
     "another relation": _edit(["ledger", "relation"], "replace"),
     "more rows a person": _edit(["ledger", "max_rows_per_person"], 3),
     "a choice in the place of a table": _edit(["answers", 0, "type"], "select"),
+    "a smaller epsilon": _edit(["ledger", "epsilon"], 0.1),
+    "a hardly smaller epsilon": _edit(["ledger", "epsilon"], 0.999),
+    "an endless epsilon": _edit(["ledger", "epsilon"], float("inf")),
+    "a smaller delta": _edit(["ledger", "delta"], 1e-12),
+    "a larger budget": _edit(["ledger", "rho"], lambda rho: str(Fraction(rho) * 2)),
+    "delta for discovery": _edit(["ledger", "discovery_delta"], "1/2000000"),
+    "a scale of scores that move less": lambda data: _lighter(data),
+    "persons in a column that does not identify them": _edit(["ledger", "person"], "city"),
+    "persons in no column": _edit(["ledger", "person"], "nobody"),
+    "a schema that was read from the rows": _edit(["codec", "schema", "provenance"], "inferred"),
+    "a schema that does not say": lambda data: data["codec"]["schema"].pop("provenance"),
+    "a range that was discovered although it is declared": lambda data: _discovered(data),
 }
 
 
@@ -219,7 +257,7 @@ def test_a_replay_refuses_questions_that_were_not_asked() -> None:
         Replay(made()).measure(Query(query.clique, ((0,) * len(query.owners[0]),)), sigma)
     with pytest.raises(ValueError, match="another answer"):
         Replay(made()).select([candidate], 1.0)
-    empty = Replay(Transcript(MIXED, opened(), ()))
+    empty = Replay(Transcript(VISITS, opened(), ()))
     with pytest.raises(ValueError, match="ends here"):
         empty.measure(query, sigma)
 
@@ -227,7 +265,7 @@ def test_a_replay_refuses_questions_that_were_not_asked() -> None:
 def test_a_replay_spends_what_the_core_spent() -> None:
     replay = Replay(made())
     assert replay.ledger.spent == 0
-    release(replay, MIXED, workload_of(MIXED), independent)
+    release(replay, VISITS, workload_of(VISITS), independent)
     assert replay.ledger == made().ledger
 
 

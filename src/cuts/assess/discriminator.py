@@ -19,6 +19,7 @@ from cuts.assess.learners import RANDOM_STATE, fit_model, predict_probabilities
 from cuts.assess.table_arrays import Sample, read_sample, thin
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray, Table
+from cuts.progress import Advanced
 
 Detector = Literal["XGBoost", "scikit-learn gradient boosting"]
 
@@ -64,7 +65,9 @@ def measure_discriminator(
     return Discriminator(rows, *_summary(of_synthetic), float(np.mean(of_train)), learner=learner)
 
 
-def compare_with_fitted(synthetic: Table, real: Table, schema: Schema, *, seed: int) -> Discriminator | None:
+def compare_with_fitted(
+    synthetic: Table, real: Table, schema: Schema, *, seed: int, advanced: Advanced = lambda _: None
+) -> Discriminator | None:
     """The AUC of synthetic rows against rows the model was fitted to; None when there are too few of either."""
     samples = read_sample(synthetic, schema, "synthetic"), read_sample(real, schema, "train")
     columns = max(len(samples[0].columns), 1)
@@ -74,7 +77,7 @@ def compare_with_fitted(synthetic: Table, real: Table, schema: Schema, *, seed: 
     rng = np.random.default_rng(seed)
     coded = build_codes(*(thin(sample, rows, rng) for sample in samples))
     learner = find_detector()
-    return Discriminator(rows, *_summary(_scores(learner, coded, rows, rng)), learner=learner)
+    return Discriminator(rows, *_summary(_scores(learner, coded, rows, rng, advanced)), learner=learner)
 
 
 def find_detector() -> Detector:
@@ -95,7 +98,9 @@ def area_under_curve(scores: Floats, is_positive: IntArray) -> float:
     return float(above / (positive * (len(scores) - positive)))
 
 
-def _scores(learner: Detector, coded: Coded, rows: int, rng: np.random.Generator) -> list[float]:
+def _scores(
+    learner: Detector, coded: Coded, rows: int, rng: np.random.Generator, advanced: Advanced = lambda _: None
+) -> list[float]:
     """The AUC on each fold of a classifier trained on the others; the first `rows` rows are the positive ones."""
     matrix = coded.matrix
     label = np.repeat([1, 0], [rows, len(matrix) - rows])
@@ -105,6 +110,7 @@ def _scores(learner: Detector, coded: Coded, rows: int, rng: np.random.Generator
         held_out = fold == number
         model = fit_model(_detector(learner, coded.is_category), matrix[~held_out], label[~held_out])
         scores.append(area_under_curve(predict_probabilities(model, matrix[held_out])[:, 1], label[held_out]))
+        advanced((number + 1) / FOLDS)
     return scores
 
 

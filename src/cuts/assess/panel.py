@@ -21,6 +21,7 @@ from cuts.assess.table_arrays import Sample, read_sample, thin
 from cuts.data.schema import Category, Schema, desired_outcome
 from cuts.data.table import Floats, IntArray, Table
 from cuts.lang.spec import MeasureOf
+from cuts.progress import Advanced
 from cuts.vocab.fairness_measures import group_rates
 from cuts.vocab.names import measures
 
@@ -96,13 +97,20 @@ class ReferenceRows:
 
 
 def evaluate_panel(
-    measure: MeasureOf, table: Table, reference: ReferenceRows, panel: Sequence[Classifier] = CLASSIFIERS
+    measure: MeasureOf,
+    table: Table,
+    reference: ReferenceRows,
+    panel: Sequence[Classifier] = CLASSIFIERS,
+    *,
+    advanced: Advanced = lambda _: None,
 ) -> PanelResult:
     """A measure for learners trained on a table; NaN if no row of the table, or no reference row, has the target."""
     labelled = with_target(read_sample(table, reference.schema, "synthetic"), measure.target).rows
     if labelled and reference.rows(measure.target):
-        predictions = [(learner, reference.predict(learner, table, measure)) for learner in panel]
-        results = [_result(*pair, measure, reference.schema) for pair in predictions]
+        results = []
+        for index, learner in enumerate(panel):
+            results.append(_result(learner, reference.predict(learner, table, measure), measure, reference.schema))
+            advanced((index + 1) / len(panel))
     else:
         results = [LearnerResult(learner, nan, (nan, nan), nan) for learner in panel]
     entry = measures()[measure.name]

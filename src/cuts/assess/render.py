@@ -10,6 +10,7 @@ from typing import Any
 from cuts.assess.verify import Fact, Rows, Verdict
 from cuts.lang.printer import number, short
 from cuts.lang.spec import Level
+from cuts.lang.tolerance import shown
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
@@ -22,17 +23,23 @@ def as_text(verdicts: Sequence[Verdict]) -> str:
     """One line per command, then one per statistic and per learner, then rows that break a rule, then the counts."""
     table = align(
         ["line", "verdict", "measured", "command"],
-        [[str(v.line), _WORDS[v.holds], _measured(v), v.title] for v in verdicts],
+        [[str(v.line), "no rows" if v.is_empty else _WORDS[v.holds], _measured(v), v.title] for v in verdicts],
         right=[0],
     )
     statistics = _statistics(verdicts)
     learners = _learners(verdicts)
     examples = [line for verdict in verdicts for line in _examples(verdict)]
-    counts = [sum(v.holds is outcome for v in verdicts) for outcome in (True, False, None)]
-    unchecked = f", {counts[2]} without a verdict" if counts[2] else ""
-    summary = f"{counts[0]} hold, {counts[1]} fail{unchecked}"
-    parts = [table, statistics, learners, "\n".join(examples), summary]
+    parts = [table, statistics, learners, "\n".join(examples), _summary(verdicts)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _summary(verdicts: Sequence[Verdict]) -> str:
+    """How many commands hold and fail; a rule that applies to no row is a warning."""
+    checked = [verdict for verdict in verdicts if not verdict.is_empty]
+    hold, fail, unchecked = (sum(v.holds is outcome for v in checked) for outcome in (True, False, None))
+    counts = f"{hold} hold, {fail} fail" + (f", {unchecked} without a verdict" if unchecked else "")
+    empty = [f"line {verdict.line} applies to no row" for verdict in verdicts if verdict.is_empty]
+    return f"{counts}, {counted(len(empty), 'warning')}: {', '.join(empty)}" if empty else counts
 
 
 def as_data(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
@@ -51,6 +58,8 @@ def _measured(verdict: Verdict) -> str:
 
 
 def _rows(rows: Rows) -> str:
+    if rows.applicable == 0:
+        return f"applies to none of {counted(rows.total, 'row')}"
     share = f"{_percent(rows.satisfied, rows.total)} of {counted(rows.total, 'row')}"
     if rows.applicable == rows.total:
         return share
@@ -60,8 +69,6 @@ def _rows(rows: Rows) -> str:
 
 def _percent(part: int, whole: int) -> str:
     """A share in percent; 100 only if it is exactly 1."""
-    if whole == 0:
-        return "100.00 %"
     shown = f"{100 * part / whole:.2f}"
     return f"{'99.99' if shown == '100.00' and part < whole else shown} %"
 
@@ -72,7 +79,7 @@ def _fact(fact: Fact) -> str:
         return f"{lead}undefined (no rows, or a constant column)"
     if fact.target is None:
         return f"{lead}{short(fact.value)}"
-    slack = f" within {short(fact.tolerance)}" if fact.tolerance else ""
+    slack = f" within {shown(fact.tolerance, fact.basis)}" if fact.tolerance else ""
     return f"{lead}{short(fact.value)}, target {fact.op} {short(fact.target)}{slack}"
 
 

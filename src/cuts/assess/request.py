@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
+import pyarrow as pa
 
 from cuts.assess.downstream import has_target
 from cuts.assess.features import Features
@@ -21,6 +22,7 @@ from cuts.text.diagnostic import USAGE, CutsError, Diagnostic, listed
 
 Part = Literal["marginals", "downstream", "fairness", "leakage", "discriminator"]
 PARTS: tuple[Part, ...] = get_args(Part)
+HELD_OUT = 4  # one row of so many stands for the test rows if there are none
 LEARNED: frozenset[Part] = frozenset({"downstream", "fairness", "discriminator"})
 _WITHOUT_TARGET = "`--parts marginals,leakage,discriminator`"
 
@@ -57,10 +59,21 @@ class Request:
     notes: tuple[str, ...]
 
 
-def resolve(synthetic: Table, train: Table, test: Table, schema: Schema, options: EvaluateOptions) -> Request:
+def hold_out(train: Table, seed: int) -> tuple[Table, Table]:
+    """Three quarters of the rows and the rest, at random."""
+    order = np.random.default_rng([seed, 11]).permutation(train.rows)
+    parts = np.sort(order[train.rows // HELD_OUT :]), np.sort(order[: train.rows // HELD_OUT])
+    rest, held_out = (Table(train.arrow.take(pa.array(rows))) for rows in parts)
+    return rest, held_out
+
+
+def resolve(
+    synthetic: Table, train: Table, test: Table, schema: Schema, options: EvaluateOptions, *, is_held_out: bool = False
+) -> Request:
     """The request with its defaults; raises `CutsError` with every problem of the options and the tables.
 
-    A column of two whole numbers is read as two classes where classes are needed.
+    A column of two whole numbers is read as two classes where classes are needed. With `is_held_out` the test rows are
+    a part of those that the synthetic table was made from.
     """
     parts, desired = options.parts, options.desired
     if unknown := set(parts or ()) - set(PARTS):
@@ -82,6 +95,11 @@ def resolve(synthetic: Table, train: Table, test: Table, schema: Schema, options
     else:
         chosen, notes = tuple(part for part in PARTS if part in parts), ()
         problems += _unanswerable(chosen, schema, target, groups, typed=fits)
+    if is_held_out and parts is None:
+        chosen, notes = tuple(part for part in chosen if part != "leakage"), (*notes, no_test_rows(test.rows))
+    elif is_held_out:
+        problems += [unseen_rows()] if "leakage" in chosen else []
+        notes = (no_test_rows(test.rows),)
     samples = [read_sample(table, schema, role) for role, table in tables] if fits else []
     if fits and not problems and target is not None and LEARNED & {*chosen} - {"discriminator"}:
         problems += _one_class(samples, target)
@@ -246,6 +264,21 @@ def protected_equals_target(name: str) -> Diagnostic:
         f"`{name}` is both protected and predicted",
         help="name the group column as `--protected` and the outcome as `--target`",
     )
+
+
+def no_test_rows(rows: int) -> str:
+    """What follows from test rows that are train rows."""
+    return (
+        f"no `--test`: a quarter of the train rows ({rows:,}) was held out in its place. The synthetic table was made "
+        "from these rows too, so scores on them are a little too good; leakage needs unseen rows and is left out"
+    )
+
+
+def unseen_rows() -> Diagnostic:
+    """Leakage without rows that the synthetic table was not made from."""
+    title = "`leakage` needs `--test`: it compares with real rows that the synthetic table was not made from"
+    help = "hold some rows out before the fit, or leave `leakage` out of `--parts`"
+    return Diagnostic("missing-argument", title, help=help, exit_code=USAGE)
 
 
 def missing_argument(part: str, option: str) -> Diagnostic:

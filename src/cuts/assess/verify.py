@@ -19,6 +19,7 @@ from cuts.lang.comparisons import Comparison, comparisons, comparisons_of
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
+    Basis,
     Bound,
     Distribution,
     Goal,
@@ -35,9 +36,11 @@ from cuts.lang.spec import (
     TableGoal,
 )
 from cuts.lang.walks import columns_of, level, shares_of
+from cuts.progress import Advanced, Observer
 from cuts.read import exact
 
 MAX_EXAMPLES = 3  # rows shown that break a rule
+ALREADY_MET = "already met by the real rows"
 _NOT_TRAINED = "needs classifiers trained on the table and evaluated on real rows (`--real`)"
 
 
@@ -73,6 +76,7 @@ class Fact:
     model: float | None = None
     gap: bool = False
     statistic: str = ""
+    basis: Basis = "stated"  # of the tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,11 @@ class Verdict:
     note: str = ""
     panel: PanelResult | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the command is a rule that applies to no row: it holds, but nothing was checked."""
+        return self.rows is not None and self.rows.applicable == 0
+
 
 def verify(
     spec: Spec,
@@ -100,6 +109,7 @@ def verify(
     model: Mapping[Key, float] | None = None,
     interval: bool = True,
     panel: Sequence[Classifier] = CLASSIFIERS,
+    advanced: Advanced = lambda _: None,
 ) -> tuple[Verdict, ...]:
     """One verdict per command, decided on the table's values as written.
 
@@ -108,14 +118,14 @@ def verify(
     table and tested on the `reference` rows, by default the real rows. The real table of a private program must not
     show in a verdict: `real` then raises ValueError, and the reference rows come from the private model before it was
     shaped.
-    Without `interval` there is no bootstrap.
+    Without `interval` there is no bootstrap. `advanced` hears of the share that is done.
     """
     if real is not None and spec.privacy is not None:
         raise ValueError("statistics of the real table of a private program are never shown")
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
     facts = _facts(spec, typed, real, model or {}, interval)
-    panels = _panels(spec, table, real if reference is None else reference, panel)
+    panels = _panels(spec, table, real if reference is None else reference, panel, advanced)
     return tuple(_verdict(command, typed, table, spec, facts, panels) for command in spec.commands)
 
 
@@ -125,14 +135,17 @@ def holds(verdicts: tuple[Verdict, ...]) -> bool:
 
 
 def _panels(
-    spec: Spec, table: Table, reference: Table | None, learners: Sequence[Classifier]
+    spec: Spec, table: Table, reference: Table | None, learners: Sequence[Classifier], advanced: Advanced
 ) -> dict[int, PanelResult]:
     """By command number, the results on the reference rows of classifiers trained on the table."""
     commands = [command for command in spec.commands if isinstance(command, ModelGoal | ModelAim)]
     if not commands or reference is None or not learners or missing_libraries():
         return {}
-    rows = ReferenceRows(reference, spec.schema)
-    return {command.origin.number: evaluate_panel(command.measure, table, rows, learners) for command in commands}
+    rows, panels = ReferenceRows(reference, spec.schema), {}
+    for index, command in enumerate(commands):
+        part = Observer(advanced=advanced).part(index, len(commands))
+        panels[command.origin.number] = evaluate_panel(command.measure, table, rows, learners, advanced=part.advanced)
+    return panels
 
 
 def _needed(command: Bound) -> frozenset[str]:
@@ -185,6 +198,7 @@ def _fact(number: Comparison, table: Table, schema: Schema) -> Fact:
         number.about,
         gap=number.is_gap,
         statistic=number.text,
+        basis=number.basis,
     )
 
 
@@ -207,9 +221,11 @@ def _verdict(
         case RowRule():
             rows = _rows(command, table, None if spec.privacy is not None else written)
             is_met = rows.satisfied == rows.total
+            note = "" if rows.applicable else "applies to no row"
         case TableGoal(goal):
             facts = tuple(facts_by_key[comparison.key] for comparison in comparisons_of(command))
             is_met = _met(goal, facts_by_key)
+            note = ALREADY_MET if _met(goal, {key: _of_real(fact) for key, fact in facts_by_key.items()}) else ""
         case TableAim(direction):
             facts = (facts_by_key[command.key],)
             note = f"{direction.lower()}d: no target to meet"
@@ -224,6 +240,13 @@ def _verdict(
             assert_never(command)
     command_fields = (origin.number, origin.line, origin.text, origin.title, level(command))
     return Verdict(*command_fields, is_met, rows, facts, note, panel)
+
+
+def _of_real(fact: Fact) -> Fact:
+    """The fact of the real rows; without them it does not hold."""
+    if fact.real is None or fact.op is None or fact.target is None or fact.tolerance is None:
+        return replace(fact, holds=False)
+    return replace(fact, holds=_within(fact.real, fact.op, 0.0 if fact.gap else fact.target, fact.tolerance))
 
 
 def _evaluated_on(spec: Spec) -> str:

@@ -48,14 +48,14 @@ def evaluate(
         ),
     ],
     test: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--test",
             metavar="TABLE",
-            help="Real rows that were held out: a file, or an embedded table such as `adult:test`.",
+            help="Real rows it was not generated from, such as `adult:test`. Default: a quarter of the train rows.",
             show_default=False,
         ),
-    ],
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -110,9 +110,9 @@ def evaluate(
     Example: cuts evaluate synthetic.csv --train adult:train --test adult:test
     """
     chosen = _parts(parts)
-    generated, real, held_out = (
-        inputs.open_table(table, CsvOptions(delimiter, quote, encoding)) for table in (synthetic, train, test)
-    )
+    csv = CsvOptions(delimiter, quote, encoding)
+    generated, real = (inputs.open_table(table, csv) for table in (synthetic, train))
+    held_out = None if test is None else inputs.open_table(test, csv)
     options = EvaluateOptions(target, protected or None, desired, chosen, features, bins, seed)
     known = _schema(schema, train, real, target, drop or [], id_ or [])
     quality = evaluate_tables(generated, real, held_out, known, options, say=(lambda _: None) if quiet else say)

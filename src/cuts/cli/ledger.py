@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,16 +14,18 @@ from cuts.cli.request import check_apart, check_places, read_transcript
 from cuts.cli.shared import print_json
 from cuts.data.schema import fingerprint
 from cuts.lang.printer import short
-from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.ledger import Event, ReleaseLedger
-from cuts.privacy.ledger_file import LedgerFile, default_ledger_file
+from cuts.privacy.ledger_file import DataSpending, LedgerFile, default_ledger_file
 from cuts.privacy.release_json import ledger_data
 from cuts.privacy.transcript import Transcript, promise, render
+from cuts.privacy.units import Spending, Total, by_unit, total
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.text.files import write_text
 
 app = typer.Typer(help="Show the privacy budget spent, or export a release.", no_args_is_help=True)
+
+NO_TOTAL = "releases of different units, whose costs cannot be added up"
 
 ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Private model, a .synth file, or a transcript.", show_default=False)
@@ -44,24 +47,27 @@ def show(model: ModelArgument, format: options.FormatOption = "text") -> None:
 
 @app.command("list")
 def list_(ledger: options.LedgerOption = None, format: options.FormatOption = "text") -> None:
-    """Print the privacy budget spent on each data set. It is the total over all releases.
+    """Print the privacy budget spent on each data set. It is the total over all releases, for the largest unit.
 
     Example: cuts ledger list
     """
     file = default_ledger_file() if ledger is None else LedgerFile(ledger)
-    totals = [total for total in file.spent() if total.releases]
+    spendings = [spending for spending in file.spent() if spending.releases]
     if format == "json":
         data = [
-            {"data": t.data, "releases": t.releases, "rho": str(t.rho), "epsilon": t.epsilon, "delta": t.delta}
-            for t in totals
+            {
+                "data": spending.data,
+                "releases": spending.releases,
+                "total": None if spending.total is None else _total_data(spending.total),
+                "by_unit": [_total_data(_alone(each)) for each in spending.by_unit],
+            }
+            for spending in spendings
         ]
         print_json({"ledger": str(file.path), "data": data})
-        return
-    if not totals:
+    elif not spendings:
         print(f"{file.path}: no releases yet")
-        return
-    cells = [[t.data, str(t.releases), _rho(t.rho), f"{t.epsilon:.4g}", f"{t.delta:.4g}"] for t in totals]
-    print(align(["data set", "releases", "rho (zCDP)", "epsilon", "at delta"], cells, right=range(1, 5)))
+    else:
+        print(_spendings_text(spendings))
 
 
 @app.command()
@@ -83,14 +89,14 @@ def transcript(
 
 
 def _as_data(transcript: Transcript) -> dict[str, Any]:
-    ledger = transcript.ledger
-    schema = transcript.codec.schema
+    ledger, schema = transcript.ledger, transcript.codec.schema
+    total = _all_releases(ledger)
     return {
         "promise": promise(transcript),
         **ledger_data(ledger),
-        "unit": ledger.terms.unit,
+        "unit": str(ledger.terms.unit),
         "spent": {"rho": str(ledger.spent), "epsilon": ledger.epsilon_spent, "delta": ledger.terms.delta},
-        "all_releases": _total(ledger),
+        "all_releases": None if total is None else _total_data(total),
         "schema": {"sha256": fingerprint(schema), "provenance": schema.provenance},
         "rows": transcript.rows,
     }
@@ -104,16 +110,16 @@ def _as_text(transcript: Transcript) -> str:
     for number, event in enumerate(ledger.events, start=1):
         running += event.cost
         cells.append([str(number), event.kind, _columns(event), f"{event.scale:.5g}", _rho(event.cost), _rho(running)])
-    total = _total(ledger)
+    total = _all_releases(ledger)
     facts = [
         ["guarantee", f"epsilon {terms.epsilon:g}, delta {terms.delta:g}"],
         ["spent", f"rho {_rho(ledger.spent)} of {_rho(ledger.rho)}, epsilon {ledger.epsilon_spent:.6g}"],
-        ["privacy unit", terms.unit],
+        ["privacy unit", str(terms.unit)],
         ["neighbours", terms.relation],
         ["schema", f"{schema.provenance}, sha256 {fingerprint(schema)[:16]}"],
         ["rows", f"about {transcript.rows:,}"],
         ["data set", f"{ledger.history.data or 'unnamed'}, release {ledger.history.releases + 1}"],
-        ["all releases", f"epsilon {total['epsilon']:.4g}, delta {total['delta']:.4g}"],
+        ["all releases", NO_TOTAL if total is None else _total_text(total)],
     ]
     queries = align(["query", "kind", "columns", "noise scale", "rho", "rho in total"], cells, right=[0, 3, 4, 5])
     return f"{queries}\n\n{align(['', ''], facts).lstrip()}\n\n{promise(transcript)}"
@@ -124,15 +130,46 @@ def _columns(event: Event) -> str:
     return f"1 of {event.candidates} chosen" if event.kind == "select" else ", ".join(event.clique)
 
 
-def _total(ledger: ReleaseLedger) -> dict[str, Any]:
-    """The budget spent on the data set when this release was finished, earlier releases included."""
-    rho = ledger.history.rho + ledger.spent
+def _all_releases(ledger: ReleaseLedger) -> Total | None:
+    """What was spent on the data set when this release was finished, earlier releases included."""
+    return total(by_unit((*ledger.history.spent, ledger.spending)))
+
+
+def _total_text(total: Total) -> str:
+    return f"epsilon {total.epsilon:.4g}, delta {total.delta:.4g}, for {total.unit_in_words}, {total.unit.relation}"
+
+
+def _total_data(total: Total) -> dict[str, Any]:
     return {
-        "releases": ledger.history.releases + 1,
-        "rho": str(rho),
-        "epsilon": epsilon_of(rho, ledger.terms.delta - ledger.delta_spent),
-        "delta": ledger.terms.delta + ledger.history.delta,
+        "unit": total.unit_in_words,
+        "relation": total.unit.relation,
+        "releases": total.spent.releases,
+        "rho": str(total.spent.rho),
+        "epsilon": total.epsilon,
+        "delta": total.delta,
     }
+
+
+def _spendings_text(spendings: Sequence[DataSpending]) -> str:
+    """One line per data set; one line per unit where costs cannot be added up."""
+    cells, notes = [], []
+    for spending in spendings:
+        totals = [spending.total] if spending.total is not None else list(map(_alone, spending.by_unit))
+        for each in totals:
+            unit = f"{each.unit_in_words}, {each.unit.relation}"
+            numbers = [_rho(each.spent.rho), f"{each.epsilon:.4g}", f"{each.delta:.4g}"]
+            cells.append([spending.data, str(each.spent.releases), unit, *numbers])
+        if spending.total is None:
+            notes.append(f"`{spending.data}`: {NO_TOTAL}")
+    table = align(["data set", "releases", "unit", "rho (zCDP)", "epsilon", "at delta"], cells, right=[1, 3, 4, 5])
+    return "\n".join([table, *notes])
+
+
+def _alone(spending: Spending) -> Total:
+    """The total of releases that protect one unit."""
+    alone = total([spending])
+    assert alone is not None  # nothing is converted
+    return alone
 
 
 def _rho(cost: Fraction) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from decimal import Decimal, InvalidOperation
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -23,6 +24,22 @@ PREVIEW_STEPS = 200
 
 
 # --- arguments and options
+
+
+def parse_count(text: str) -> int:
+    """A number of rows as people write it.
+
+    >>> parse_count("1e6"), parse_count("1_000_000")
+    (1000000, 1000000)
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise typer.BadParameter(f"{text!r} is not a number of rows") from None
+    if not number.is_finite() or number != int(number) or not 1 <= number < 2**63:
+        raise typer.BadParameter(f"{text!r} is not a whole number of rows of at least 1")
+    return int(number)
+
 
 ProgramPath = Annotated[Path, typer.Argument(metavar="PROGRAM", help="Program, a .cuts file.", show_default=False)]
 TableArgument = Annotated[
@@ -80,7 +97,9 @@ SeedOption = Annotated[
     ),
 ]
 PreviewOption = Annotated[bool, typer.Option("--preview", help=f"Quick, less exact fit: {PREVIEW_STEPS} steps.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress output and no warnings.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress output, except once a minute on a terminal, and no warnings.")
+]
 DelimiterOption = Annotated[
     str | None,
     typer.Option("--delimiter", metavar="CHAR", help="CSV delimiter; detected if omitted.", show_default=False),
@@ -149,13 +168,28 @@ MaxEpsilonOption = Annotated[
         show_default=False,
     ),
 ]
+AtDeltaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--at-delta",
+        metavar="D",
+        min=1e-300,
+        max=1,
+        help="Delta at which --max-epsilon is checked. Default: the smallest delta of all releases of this data set.",
+        show_default=False,
+    ),
+]
 RowsOption = Annotated[
     int | None,
     typer.Option(
-        "-n", "--rows", metavar="N", min=1, help="Rows to generate. Default: as many as the real table has.",
+        "-n",
+        "--rows",
+        metavar="N",
+        parser=parse_count,
+        help="Rows to generate, e.g. 1000000, 1_000_000 or 1e6. Default: as many as the real table has.",
         show_default=False,
     ),
-]  # fmt: skip
+]
 ProtectedOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -175,6 +209,15 @@ IdOption = Annotated[
         "--id",
         metavar="COLUMN",
         help="Treat this column as an identifier: generate new unique values. Repeatable.",
+        show_default=False,
+    ),
+]
+KeepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="COLUMN",
+        help="Learn the real values of this column even if they look like personal data or free text. Repeatable.",
         show_default=False,
     ),
 ]
@@ -237,6 +280,7 @@ class ReleaseOptions:
     data_id: DataIdOption = None
     ledger: LedgerOption = None
     max_epsilon: MaxEpsilonOption = None
+    at_delta: AtDeltaOption = None
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,7 @@ from cuts.cli.options import (
 from cuts.cli.shared import checked, counts, print_json, say, values
 from cuts.config import Config, read_config
 from cuts.data.exchange.csv_dialect import CsvOptions
+from cuts.data.schema import Schema
 from cuts.flow import checks, inputs, judge
 from cuts.lang.parser import parse_source
 from cuts.lang.printer import render
@@ -154,6 +156,15 @@ def verify(
             show_default=False,
         ),
     ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            metavar="FILE",
+            help="Model, .synth: default tolerances are those of the rows it was fitted to, unless --real is given.",
+            show_default=False,
+        ),
+    ] = None,
     schema: SchemaOption = None,
     set_: SetOption = None,
     delimiter: DelimiterOption = None,
@@ -171,13 +182,22 @@ def verify(
     csv = CsvOptions(delimiter, quote, encoding)
     rows = inputs.open_table(table, csv)
     real_rows = None if real is None else inputs.open_table(real, csv)
-    known = inputs.schema_for_table(parsed, schema, rows)
+    known = inputs.schema_for_table(parsed, schema, rows, real=real_rows, fitted=_schema_in(model))
     outcome = judge.verify(parsed, known, rows, values=values(set_), real=real_rows)
     if format == "json":
         print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})
     else:
         print(verdicts.as_text(outcome))
     raise typer.Exit(0 if holds(outcome) else 1)
+
+
+def _schema_in(model: Path | None) -> Schema | None:
+    """The schema in a model file."""
+    if model is None:
+        return None
+    from cuts.model import store  # a model needs torch
+
+    return store.load(model).codec.schema
 
 
 def _summary(result: checks.Checked) -> str:

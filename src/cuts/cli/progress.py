@@ -1,10 +1,14 @@
-"""Progress of long work: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`."""
+"""Progress of long work: a bar on a terminal, plain lines elsewhere; with `--quiet` one line per minute on a terminal.
+
+Every stage that takes long reports how much of it is done, so that the time left can be shown.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Event, Thread
 from time import monotonic
 
 from rich.console import Console
@@ -17,12 +21,16 @@ from cuts.text.render import as_text
 from cuts.text.source import Source
 
 LINE_INTERVAL = 5.0  # seconds between two lines
+QUIET_INTERVAL = 60.0  # the same with `--quiet`, on a terminal
 
 
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[Observer]:
     """The observer of a fit that shows its progress on stderr."""
-    if quiet:
+    if quiet and sys.stderr.isatty():
+        with _signs_of_life() as observer:
+            yield observer
+    elif quiet:
         yield Observer()
     elif sys.stderr.isatty():
         with Progress(
@@ -36,6 +44,28 @@ def show_progress(quiet: bool) -> Iterator[Observer]:
             yield _bar(bar)
     else:
         yield _lines()
+
+
+@contextmanager
+def _signs_of_life() -> Iterator[Observer]:
+    """An observer that says once in a while what is being done: whoever waits knows that it goes on."""
+    current, began, done = "starting", monotonic(), Event()
+
+    def stage(text: str) -> None:
+        nonlocal current
+        current = text
+
+    def speak() -> None:
+        while not done.wait(QUIET_INTERVAL):
+            say(f"still {current} ({(monotonic() - began) / 60:.0f} min in all)")
+
+    speaker = Thread(target=speak, daemon=True)
+    speaker.start()
+    try:
+        yield Observer(stage)
+    finally:
+        done.set()
+        speaker.join()
 
 
 def warn(diagnostics: Sequence[Diagnostic], source: Source) -> None:
@@ -52,7 +82,7 @@ def _bar(bar: Progress) -> Observer:
         task = bar.add_task(text, total=None, note="")
 
     def counted(rows: int) -> None:
-        bar.update(task, note=f"{rows:,} rows counted")
+        bar.update(task, note=f"{rows:,} rows")
 
     def fitted(progress: FitStep) -> None:
         note = f"fit error {progress.error:.4f}"
@@ -61,12 +91,15 @@ def _bar(bar: Progress) -> Observer:
     def measured(last: Round) -> None:
         bar.update(task, completed=last.spent, total=1.0, note=f"round {last.number}, privacy budget spent")
 
-    return Observer(stage, counted, fitted, measured, warn, say)
+    def advanced(share: float) -> None:
+        bar.update(task, completed=share, total=1.0)
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced)
 
 
 def _lines() -> Observer:
     last = monotonic()
-    first: tuple[float, int] | None = None  # time and step of the first report of this fit
+    first: tuple[float, float] | None = None  # time and share done of the first report of this stage
 
     def is_time() -> bool:
         nonlocal last
@@ -80,19 +113,31 @@ def _lines() -> Observer:
         first = None
         say(text)
 
+    def left(share: float) -> str:
+        """The time left in words, once there are two reports to estimate it from."""
+        nonlocal first
+        began, start = first = first or (monotonic(), share)
+        if share <= start:
+            return ""
+        return f", {(monotonic() - began) / (share - start) * (1.0 - share):.0f} s left"
+
     def counted(rows: int) -> None:
         if is_time():
-            say(f"  {rows:,} rows counted")
+            say(f"  {rows:,} rows")
 
     def fitted(progress: FitStep) -> None:
-        nonlocal first
-        began, step = first = first or (monotonic(), progress.step)
-        if progress.step > step and is_time():
-            left = (monotonic() - began) / (progress.step - step) * (progress.steps - progress.step)
-            say(f"  step {progress.step} of {progress.steps}, fit error {progress.error:.4f}, {left:.0f} s left")
+        time = left(progress.step / progress.steps)
+        if time and is_time():
+            say(f"  step {progress.step} of {progress.steps}, fit error {progress.error:.4f}{time}")
 
     def measured(last: Round) -> None:
+        time = left(last.spent)
         if is_time():
-            say(f"  round {last.number}: {100 * last.spent:.0f} % of the privacy budget spent")
+            say(f"  round {last.number}: {100 * last.spent:.0f} % of the privacy budget spent{time}")
 
-    return Observer(stage, counted, fitted, measured, warn, say)
+    def advanced(share: float) -> None:
+        time = left(share)
+        if time and is_time():
+            say(f"  {100 * share:.0f} % done{time}")
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced)

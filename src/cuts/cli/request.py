@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from errno import EISDIR
+from os.path import realpath
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ def make_request(
         config=machine.override(fit.settings),
         values=fit.values,
         csv=fit.csv,
-        privacy=PrivacyOptions(release.ledger, release.data_id, release.max_epsilon, keep_at),
+        privacy=PrivacyOptions(release.ledger, release.data_id, release.max_epsilon, release.at_delta, keep_at),
         transcript=fit.from_transcript,
     )
 
@@ -87,16 +88,20 @@ def check_places(*paths: Path | None) -> None:
 
 def check_apart(written: Sequence[Path | None], read: Sequence[str | Path | None]) -> None:
     """Refuse to replace a file that is read."""
-    inputs = {Path(path).resolve() for path in read if path is not None}
+    inputs = {realpath(path) for path in read if path is not None}  # `Path.resolve` fails on a link to itself
     for path in filter(None, written):
-        if path.exists() and path.resolve() in inputs:
+        if path.exists() and realpath(path) in inputs:
             raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")
 
 
 def _check_release(release: ReleaseOptions, transcript: Path | None, *, is_private: bool) -> None:
     """Refuse options about a release where none is made."""
-    given = {"--ledger": release.ledger, "--data-id": release.data_id, "--max-epsilon": release.max_epsilon}
+    given: dict[str, object] = {"--ledger": release.ledger, "--data-id": release.data_id}
+    given |= {"--max-epsilon": release.max_epsilon, "--at-delta": release.at_delta}
     useless = [name for name, value in given.items() if value is not None]
     if useless and (transcript is not None or not is_private):
         why = "fitting from a transcript releases nothing" if is_private else "the program has no privacy command"
         raise usage_error("bad-setting", f"`{useless[0]}` has no effect here: {why}", f"leave `{useless[0]}` out")
+    if release.at_delta is not None and release.max_epsilon is None:
+        help = "add `--max-epsilon`, the limit that is checked at this delta"
+        raise usage_error("bad-setting", "`--at-delta` has no effect without `--max-epsilon`", help)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuts.assess import drift
 from cuts.assess import render as verdicts
 from cuts.assess.render import plain
 from cuts.assess.render_quality import against_fitted
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 def as_text(result: RunResult) -> str:
     """The verdicts, what the row rules, the model commands and the selection of rows changed, how near the table is."""
     parts = _of_commands(result) if result.verdicts else []
+    if result.drifts:
+        rows = min(result.table.rows, result.facts.rows)
+        parts.append(drift.as_text(result.drifts, result.model.codec.schema, rows))
     if result.model.transcript is None:
         parts.append(against_fitted(result.discriminator, commands=bool(result.verdicts)))
     if result.facts.memory is not None and result.facts.smoothing > 0:
@@ -70,6 +75,7 @@ def as_data(result: RunResult) -> dict[str, Any]:
         "rows": result.sample.rows,
         **fit_facts(result.model),
         "chosen": None if result.sample.calibration is None else asdict(result.sample.calibration),
+        "drifts": [plain(asdict(each)) for each in result.drifts],
         "discriminator": None if result.discriminator is None else plain(asdict(result.discriminator)),
         "verdicts": verdicts.as_data(result.verdicts),
     }
@@ -82,8 +88,13 @@ def write_report(path: Path, result: RunResult) -> None:
 
 
 def fit_facts(model: Model) -> dict[str, Any]:
-    """How a model was fitted, and the privacy budget it spent, as JSON values."""
+    """How a model was fitted, and the privacy budget it spent, as JSON values.
+
+    Times are left out for a private program: a running time may depend on the rows, and reports may be published.
+    """
     facts = {**asdict(model.facts), "components": model.mixture.components, "backbone": model.config.backbone}
+    if model.transcript is not None:
+        facts = {name: fact for name, fact in facts.items() if not name.endswith("_seconds")}
     data: dict[str, Any] = {"fit": plain(facts)}
     if model.codec.ties:
         data["ties"] = [{"column": t.column, "anchor": t.anchor, "learned": t.hidden.name} for t in model.codec.ties]
@@ -147,10 +158,16 @@ def _trade_off(curve: TradeOff, model: Model) -> str:
     trials = [(curve.start, "before"), *((trial, "") for trial in curve.trials)]
     nearest = min(curve.trials, key=lambda trial: abs(trial.value - curve.chosen), default=curve.start)
     cells = [
-        [short(trial.value, 4), _percent(trial.utility), "chosen" if trial is nearest else note]
+        [
+            short(trial.value, 4),
+            _percent(trial.utility),
+            "" if note else _percent(max(0.0, 1.0 - trial.utility / curve.start.utility)),
+            "chosen" if trial is nearest else note,
+        ]
         for trial, note in trials
     ]
-    return f"Line {curve.line}: measure against {cost}\n{align(['measure', utility, ''], cells, right=[0, 1])}"
+    heads = ["measure", utility, "budget it takes", ""]
+    return f"Line {curve.line}: measure against {cost}\n{align(heads, cells, right=[0, 1, 2])}"
 
 
 def _selection(calibration: Calibration) -> str:
@@ -162,4 +179,5 @@ def _selection(calibration: Calibration) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+    """A share in percent; a share of no rows is none."""
+    return "no rows" if isnan(share) else f"{100 * share:.2f} %"

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cuts.assess import render
+from cuts.assess.verify import holds
 from cuts.cli import options
 from cuts.cli.request import check_apart, check_places
 from cuts.cli.shared import print_json, stoppable
@@ -45,7 +47,7 @@ def sample(
     ] = 1,
     format: options.FormatOption = "text",
 ) -> None:
-    """Sample rows from a model. All of them satisfy the row rules of its program.
+    """Sample rows from a model and verify them. All of them satisfy the row rules of its program.
 
     Example: cuts sample fair.synth -n 1000 -o old.csv --where "age > 60 AND sex == Female"
     """
@@ -60,7 +62,18 @@ def sample(
     loaded = store.load(model)
     with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
         drawn = flow.sample(loaded, rows, where=where, seed_rows=seed_rows, seed=seed, workers=workers, output=output)
+    restricted = " and ".join(name for name, given in (("--where", where), ("--seed-rows", seed_rows)) if given)
+    verdicts = flow.verify_sample(loaded, drawn, only_rules=bool(restricted))
+    unverified = len(loaded.spec.commands) > len(verdicts)
     if format == "json":
-        print_json({"output": str(output), "rows": drawn.rows})
+        data = render.as_data(verdicts)
+        print_json({"holds": holds(verdicts), "output": str(output), "rows": drawn.rows, "verdicts": data})
     else:
+        if verdicts:
+            print(render.as_text(verdicts), end="\n\n")
+        if unverified:
+            print(f"Only row rules were verified: with {restricted}, rows are not selected for the other commands.")
+        if verdicts and drawn.rows > drawn.table.rows:
+            print(f"verdicts are about the first {counted(drawn.table.rows, 'row')}")
         print(f"{counted(drawn.rows, 'row')} written to {output}")
+    raise typer.Exit(0 if holds(verdicts) else 1)

@@ -18,10 +18,16 @@ from cuts.text.diagnostic import CutsError, Diagnostic, counted, usage_error
 
 
 def checked(path: Path, data: str | None, schema: Path | None, values: dict[str, str | float]) -> checks.Checked:
-    """The result of checking a program, syntax errors and unknown data included."""
+    """The result of checking a program, syntax errors and unknown data included.
+
+    Rows of a private program are not opened: even whether they can be read would tell something about them.
+    """
     try:
         program = inputs.read_program(path)
-        table = inputs.open_table(data) if data is not None else None
+        is_private = checks.private_command(program) is not None
+        if is_private and data is not None:
+            say(f"{data} was not opened: the program is private")
+        table = None if is_private or data is None else inputs.open_table(data)
         known = inputs.schema_for_table(program, schema, table)
     except CutsError as error:
         if error.source is None:  # not about the program's text: a file that cannot be read

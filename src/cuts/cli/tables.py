@@ -16,6 +16,7 @@ from cuts.cli.options import (
     EncodingOption,
     FormatOption,
     IdOption,
+    KeepOption,
     ProtectedOption,
     QuoteOption,
     SchemaFormat,
@@ -23,10 +24,13 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import counts, print_json, say
+from cuts.data.binning import fit_codec
 from cuts.data.column_facts import column_facts, find_derived
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
+from cuts.data.personal import personal_columns
+from cuts.data.rare_values import rare_values
 from cuts.data.relations import find_relations
 from cuts.data.schema import as_data
 from cuts.data.schema_file import read_schema, render_toml
@@ -89,6 +93,7 @@ def schema_infer(
     protected: ProtectedOption = None,
     drop: DropOption = None,
     id_: IdOption = None,
+    keep: KeepOption = None,
     keep_derived: Annotated[
         bool,
         typer.Option("--keep-derived", help="Keep columns that other columns determine, and compute them from these."),
@@ -104,7 +109,8 @@ def schema_infer(
     """
     rows = inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
     name = Path(table).name.split(".")[0]
-    schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drop or (), ids=id_ or ())
+    drops, ids, kept = drop or [], id_ or [], keep or []
+    schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drops, ids=ids, keep=kept)
     relations = find_relations(conform(rows, schema), schema)
     if keep_derived:
         schema = replace(schema, formulas=relations)
@@ -112,6 +118,9 @@ def schema_infer(
     else:
         for column, formula in relations:
             say(f'`{column}` equals {formula.text} in every row; `formula = "{formula.text}"` in the schema keeps this')
+    warnings = (*personal_columns(schema, [*ids, *kept]), *rare_values(conform(rows, schema), fit_codec(rows, schema)))
+    if warnings:
+        say(diagnostics.as_text(warnings))
     as_json = format == "json" or (output is not None and output.suffix.lower() == ".json")
     text = json.dumps(as_data(schema), indent=2, ensure_ascii=False) + "\n" if as_json else render_toml(schema)
     if output is None:

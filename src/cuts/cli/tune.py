@@ -141,7 +141,7 @@ def _real_rows(program: Program, fit: FitOptions) -> OpenedRows:
     from cuts.flow.learn import open_rows
     from cuts.flow.request import FitRequest
 
-    return open_rows(FitRequest(program, fit.data, fit.schema, fit.label, csv=fit.csv))
+    return open_rows(FitRequest(program, fit.data, fit.schema, fit.label, csv=fit.csv)).with_sample()
 
 
 def _private_rows(transcript: Path, fit: FitOptions) -> OpenedRows:

@@ -7,6 +7,7 @@ needs more than d decimals for every d, all distinct strings, and one with every
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import cycle, islice
 from typing import Any, Generic, Protocol, TypeVar
 from zlib import crc32
 
@@ -15,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.exchange.recast import is_text
-from cuts.data.infer import MAX_DECIMALS, MIN_UNIQUE_ROWS, free_text, infer_schema
+from cuts.data.infer import MAX_DECIMALS, MIN_UNIQUE_ROWS, infer_schema
+from cuts.data.personal import MAX_TEXTS, MIN_TEXT_REPEATS, free_text
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Column
 from cuts.data.table import Floats, Table
@@ -171,6 +173,7 @@ class _Texts:
         self._declared_id = declared_id
         self._count = 0
         self._distinct: _Distinct[str] = _Distinct(max_distinct)
+        self._repeated: set[str] = set()
         self._shape = _Shape()
 
     @property
@@ -185,25 +188,24 @@ class _Texts:
 
     def add(self, values: pa.Array) -> None:
         plain = values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
-        texts = [text for text in pc.unique(plain).to_pylist() if text is not None]
+        entries = pc.value_counts(plain.drop_null()).to_pylist()
+        texts = [entry["values"] for entry in entries]
         count = len(values) - values.null_count
         self._count += count
+        again = {entry["values"] for entry in entries if entry["counts"] > 1} | self._distinct.kept.intersection(texts)
         self._distinct.add(texts, count)
+        self._repeated |= again & self._distinct.kept
         if texts and (self._declared_id or self._distinct.unique):
             self._shape.add(texts)
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         kept = sorted(self._distinct.kept)
-        examples: Iterable[str] = kept
-        if self._declared_id:
-            examples = self._shape.examples
-        elif self._distinct.unique:
-            examples = {*self._shape.examples, *kept}
-        elif 2 * len(kept) > self._count:
-            # One text is repeated, so that there are enough values and still hardly any repetition.
-            examples = [*kept, *kept[:1] * max(1, min(self._count, MIN_UNIQUE_ROWS) - len(kept))]
-        else:
-            examples = kept * 2
+        examples: Iterable[str]
+        if self._declared_id or self._distinct.unique:
+            examples = {*self._shape.examples, *(kept[:MAX_TEXTS] if self._declared_id else kept)}
+        else:  # those that repeat as often as all do, up to where that does not matter any more
+            repeats = min(self._count, MIN_TEXT_REPEATS * len(kept)) - len(kept)
+            examples = [*kept, *islice(cycle(sorted(self._repeated)), repeats)]
         return pa.chunked_array([pa.array(list(examples), pa.string())]), self._declared_id
 
 

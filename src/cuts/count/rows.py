@@ -21,7 +21,7 @@ from cuts.count.spread_rows import sample_of_rows
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows
-from cuts.data.exchange.streams import ROWS, check_present
+from cuts.data.exchange.streams import ROWS, check_filled
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -66,7 +66,7 @@ class FileRows:
 
     def __init__(self, path: Path, csv: CsvOptions = DETECT_ALL) -> None:
         self.path, self._csv = path, csv
-        kind, _ = check_present(path)
+        kind, _ = check_filled(path)
         self._form = None if kind in ("parquet", "feather") else scan(path, csv=csv)
 
     @property
@@ -115,8 +115,9 @@ def survey(
     ids: Sequence[str] = (),
     max_rows: int = MAX_ROWS,
     max_distinct: int = MAX_DISTINCT,
+    seen: Callable[[int], None] = lambda _: None,
 ) -> Survey:
-    """The results of `infer_streamed` and `spread_sample`, in one pass over the rows.
+    """The results of `infer_streamed` and `spread_sample`, in one pass over the rows; `seen` hears how many so far.
 
     >>> survey(rows_of(Table(pa.table({"x": range(10)}))), "t", max_rows=4).sample.column("x").to_pylist()
     [0, 4, 8]
@@ -126,10 +127,11 @@ def survey(
     for block in rows.blocks():
         inference.add(block)
         sample.add(block.arrow, block.rows)
+        seen(sample.seen)
     return Survey(inference.schema(), Table(sample.rows()))
 
 
-def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS) -> Table:
+def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int], None] = lambda _: None) -> Table:
     """At most `max_rows` rows evenly spread over all: every row, or every second, fourth, eighth and so on.
 
     >>> spread_sample(rows_of(Table(pa.table({"x": range(10)}))), max_rows=4).column("x").to_pylist()
@@ -138,6 +140,7 @@ def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS) -> Table:
     sample = sample_of_rows(max_rows)
     for block in rows.blocks():
         sample.add(block.arrow, block.rows)
+        seen(sample.seen)
     return Table(sample.rows())
 
 

@@ -29,6 +29,11 @@ class EvenSample(Generic[_Part]):
         self._max_rows, self._step, self._seen, self._kept = max_rows, 1, 0, 0
         self._parts: list[_Part] = []
 
+    @property
+    def seen(self) -> int:
+        """The number of rows taken into account."""
+        return self._seen
+
     def add(self, part: _Part, rows: int) -> None:
         """Take the next `rows` rows into account."""
         first = -self._seen % self._step

@@ -78,7 +78,7 @@ def fit_codec(
     typed = conform(_spread_rows(table), schema)
     quantiles = _coarse_quantiles(typed, schema, limits) if coarse else {}
     bins: list[ColumnBins] = []
-    declared = schema.provenance == "declared"
+    declared = not schema.is_inferred
     for column in schema.modelled:
         separated = list((sets or {}).get(column.name, ()))
         if isinstance(column, Category):
@@ -225,9 +225,9 @@ def _text_groups(
 ) -> tuple[tuple[str, ...], ...]:
     """The texts of each bin: one, and rare ones behind the most frequent text that no set distinguishes from them."""
     mentioned = frozenset().union(*sets)
-    counts = _counts(typed, column.name, column.texts) if column.texts else {}
+    counts = text_counts(typed, column.name, column.texts) if column.texts else {}
     rare = [text for text in column.texts if counts[text] < limits.min_count and text not in mentioned]
-    if not rare or len(rare) == len(column.texts):  # nothing is rare, or everything: then no text is to be preferred
+    if not rare or max(counts.values()) < limits.min_count:  # nothing is rare, or everything, and no text is preferred
         return single_texts(column)
     first = max((text for text in column.texts if text not in mentioned), key=lambda text: (counts[text], text))
     others = [(text,) for text in column.texts if text != first and text not in rare]
@@ -241,31 +241,41 @@ def _category_bins(
     typed: Table, column: Category, sets: list[frozenset[str]], limits: Limits, *, declared: bool
 ) -> CategoryBins:
     counts = category_counts(typed, column)
-    mentioned = frozenset().union(*(s for s in sets if len(s) <= limits.max_categories))
-    floor = 0 if declared else limits.min_count
-    drawn = {c: n for c, n in counts.items() if n >= floor or c in mentioned}
-    if not any(drawn.values()):
-        drawn = dict(counts)  # every value is rare: nothing else could be drawn
+    drawn = _sampled(counts, 0 if declared else limits.min_count, named=frozenset().union(*sets))
     groups = _groups(column, drawn, counts, sets, limits)
     position = {category: i for i, category in enumerate(column.categories)}
     members = []
     for group in groups:
         weights = np.array([float(drawn.get(c, 0)) for c in group])
+        if not weights.any():  # the program names all others: these cannot be put with any of them
+            weights = np.array([float(counts[c]) for c in group])
         members.append((np.array([position[c] for c in group]), weights if weights.any() else np.ones(len(group))))
     return CategoryBins(column, groups, join_members(members))
 
 
 def category_counts(typed: Table, column: Category) -> dict[str, int]:
     """The number of rows per category, also if it is 0."""
-    return _counts(typed, column.name, column.categories)
+    return text_counts(typed, column.name, column.categories)
 
 
-def _counts(typed: Table, name: str, texts: tuple[str, ...]) -> dict[str, int]:
+def text_counts(typed: Table, name: str, texts: tuple[str, ...]) -> dict[str, int]:
+    """The number of rows per text of a column, also if it is 0."""
     counts = dict.fromkeys(texts, 0)
     for entry in pc.value_counts(typed.texts(name)).to_pylist():
         if entry["values"] in counts:
             counts[entry["values"]] = int(entry["counts"])
     return counts
+
+
+def _sampled(counts: dict[str, int], min_count: int, *, named: frozenset[str]) -> dict[str, int]:
+    """The rows of the categories to sample: those with `min_count` rows and those that are named.
+
+    All of them if every value is rare: then nothing else could be sampled.
+    """
+    frequent = {c for c, rows in counts.items() if rows >= min_count}
+    if not any(counts[c] for c in frequent):
+        return dict(counts)
+    return {c: rows for c, rows in counts.items() if c in frequent or c in named}
 
 
 def _groups(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from cuts.data.schema import Schema, as_data
 from cuts.data.schema_file import schema_from
 from cuts.data.table import Bools, Floats, IntArray
 from cuts.data.ties import Tie, can_tie, coordinates, make_tie
+from cuts.vocab.interval import Interval
 
 
 def codec_data(codec: Codec) -> dict[str, Any]:
@@ -34,6 +36,7 @@ def codec_data(codec: Codec) -> dict[str, Any]:
             for name, source, values in codec.derived
         ],
         **({"ties": [_tie_data(tie) for tie in codec.ties]} if codec.ties else {}),
+        **({"middles": _middles_data(codec.schema)} if codec.schema.middles else {}),
     }
 
 
@@ -77,6 +80,10 @@ def _tie_data(tie: Tie) -> dict[str, Any]:
     return {"column": tie.column, "anchor": tie.anchor, "sign": tie.sign}  # the hidden column follows from the schema
 
 
+def _middles_data(schema: Schema) -> dict[str, list[float]]:
+    return {name: [middle.low, middle.high] for name, middle in schema.middles}
+
+
 # --- reading
 
 
@@ -107,6 +114,7 @@ class _CodecData(Struct, frozen=True):
     columns: list[dict[str, Any]]  # `_NumericData` or `_CategoryData`, as the schema says
     derived: list[_DerivedData]
     ties: list[_TieData] = []
+    middles: dict[str, tuple[_Number, _Number]] = {}
 
 
 class _NumericData(Struct, frozen=True):
@@ -147,7 +155,10 @@ def _stored_schema(codec: _CodecData) -> Schema:
     columns = _converted(codec.schema, _SchemaData, where).columns
     if sorted(codec.names) != sorted(columns):
         raise _damaged("the codec", "`names` are not the columns of its schema")
-    return schema_from({**codec.schema, "columns": {name: columns[name] for name in codec.names}}, where)
+    schema = schema_from({**codec.schema, "columns": {name: columns[name] for name in codec.names}}, where)
+    if any(not isinstance(schema[name], Numeric) if name in schema else True for name in codec.middles):
+        raise _damaged("the codec", "`middles` are not of numeric columns of its schema")
+    return replace(schema, middles=tuple((name, Interval(*ends)) for name, ends in codec.middles.items()))
 
 
 def _bins(fields: dict[str, Any], column: Modelled) -> ColumnBins:

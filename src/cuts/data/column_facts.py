@@ -14,6 +14,7 @@ from cuts.data.columns import is_written_as_text
 from cuts.data.computed import Formula
 from cuts.data.conform import conform
 from cuts.data.number_texts import MIN_NUMBERS, count_numbers
+from cuts.data.rare_values import never_sampled
 from cuts.data.relations import find_relations
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
 from cuts.data.table import IntArray, Table
@@ -52,7 +53,7 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
         bins = sizes.get(column.name)
         notes = [*_notes(column, follows.get(column.name), schema), *_formula_notes(column, found, schema)]
         if isinstance(column, Category) and isinstance(bins, CategoryBins):
-            notes += _category_notes(typed, column, bins, limits, declared=schema.provenance == "declared")
+            notes += _category_notes(typed, column, bins, limits, declared=not schema.is_inferred)
         if isinstance(bins, NumericBins):
             notes += _text_notes(bins, limits)
         facts.append(
@@ -132,7 +133,8 @@ def _values(column: Column) -> str:
         case Temporal():
             return f"{show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
         case Identifier():
-            return "generated" if column.pattern is None else f"generated as {column.pattern}"
+            form = column.pattern or column.regex
+            return "generated" if form is None else f"generated as {form}"
         case Empty():
             return "none"
         case _:
@@ -175,13 +177,14 @@ def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: 
     if shared:
         notes.append(f"{counted(shared, 'rarer value')} grouped")
     counts = category_counts(typed, column)
-    rare = [c for c, n in counts.items() if n < limits.min_count]
-    if rare and not declared:
-        few = f"fewer than {limits.min_count} rows"
-        every = len(rare) == len(counts)
-        notes.append(
-            f"every value has {few}, so all are sampled" if every else f"never sampled ({few}): {listed(rare, limit=3)}"
-        )
+    few = f"fewer than {limits.min_count} rows"
+    lost = never_sampled(bins)
+    if lost:
+        rows = sum(counts[category] for category in lost)
+        share = f"{counted(len(lost), 'value')} in {100 * rows / typed.rows:.2g} % of the rows"
+        notes.append(f"never sampled ({few}): {share}, {listed(lost, limit=3)}")
+    elif not declared and max(counts.values()) < limits.min_count:
+        notes.append(f"every value has {few}, so all are sampled")
     return notes
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeGuard
 
+from cuts.data.finite_regex import finite_regex
 from cuts.vocab.interval import Interval
 
 MomentKind = Literal["date", "time", "timestamp", "duration"]
@@ -144,14 +145,22 @@ class Identifier:
     """A column with a different value in every row: never modelled; new values are generated in the same pattern.
 
     `pattern` is `uuid`, or a string in which `#` stands for a digit, `A` for an upper-case letter, `a` for a lower-case
-    one, `X` for either of the first two, `x` for a hexadecimal digit, and a backslash quotes the next character; None
-    means whole numbers. Values count up through the pattern, starting at number `start`.
+    one, `X` for either of the first two, `x` for a hexadecimal digit, and a backslash quotes the next character.
+    `regex` is a regular expression instead (`data/finite_regex.py`); with neither, values are whole numbers. Values
+    count up through the pattern, starting at number `start`; None means at a random place.
     """
 
     name: str
     pattern: str | None = None
-    start: int = 1
+    start: int | None = None
     missing: bool = False
+    regex: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.regex is not None:
+            finite_regex(self.regex)
+            if self.pattern is not None:
+                raise ValueError("it has a `pattern` and a `regex`: leave one of them out")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 
 from cuts.data.columns import LARGEST_NUMBER, LARGEST_WHOLE, MomentKind
 from cuts.data.exchange.tables import from_frame
-from cuts.data.identifiers import recognise
+from cuts.data.identifiers import quoted, recognise
+from cuts.data.number_texts import Recognised
 from cuts.data.number_texts import recognise as recognise_numbers
+from cuts.data.personal import free_text, is_free_text, is_phone_number, look_of
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.table import Floats, Table
@@ -23,7 +25,6 @@ from cuts.text.names import unknown_column
 
 MAX_DECIMALS = 6  # with more, a real column is of any precision
 MIN_UNIQUE_ROWS = 20  # with fewer rows, values may be unique by chance
-MIN_TEXT_WORDS = 4  # mean words per value; values with as many that hardly repeat are free text
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
 
 
@@ -35,21 +36,23 @@ def infer_schema(
     *,
     drop: Sequence[str] = (),
     ids: Sequence[str] = (),
+    keep: Sequence[str] = (),
 ) -> Schema:
     """The narrowest schema that fits a table or frame, without the columns in `drop`.
 
-    Text columns become categories in alphabetical order, or numbers with `texts` if they are numbers with a few texts.
-    Raises `CutsError` naming every column that fits no kind.
+    Text columns become numbers with `texts` if they are numbers with a few texts, otherwise categories in alphabetical
+    order, unless they look like personal data (`data/personal.py`) and are not in `keep`. Raises `CutsError` naming
+    every column that fits no kind.
 
     >>> infer_schema(Table(pa.table({"age": [30, 40]})), "people").columns[0].range
     Interval(low=30.0, high=40.0)
     """
     table = from_frame(table)
-    special = (*protected, *drop, *ids, *(() if label is None else (label,)))
+    special = (*protected, *drop, *ids, *keep, *(() if label is None else (label,)))
     problems = [unknown_column(column, name, table.names) for column in special if column not in table.names]
     columns: list[Column] = []
     for column in (c for c in table.names if c not in drop):
-        inferred = _column(table, column, declared_id=column in ids)
+        inferred = _column(table, column, declared_id=column in ids, kept=column in keep)
         if isinstance(inferred, Diagnostic):
             problems.append(inferred)
         else:
@@ -59,7 +62,7 @@ def infer_schema(
     return Schema(name, tuple(columns), label, protected, "inferred", dropped=tuple(drop))
 
 
-def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnostic:
+def _column(table: Table, name: str, *, declared_id: bool, kept: bool) -> Column | Diagnostic:
     values = table.column(name).combine_chunks()
     missing = bool(table.missing(name).any())
     if table.missing(name).all():
@@ -75,57 +78,58 @@ def _column(table: Table, name: str, *, declared_id: bool) -> Column | Diagnosti
     if pa.types.is_boolean(kind):
         return Category(name, ("false", "true"), missing=missing)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        numbers = None if declared_id or is_coded else _number_with_texts(name, values, missing)
-        return numbers or _text(name, values, missing, declared_id)
+        return _text(name, values, missing, declared_id, kept, is_coded)
     if pa.types.is_temporal(kind):
         return _temporal(name, values, missing)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _number(name, values, missing, declared_id)
+        return _number(name, values, missing, declared_id, kept)
     return unsupported_column(name, f"is of type {kind}")
 
 
-def _text(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
-    distinct = _distinct(values)
+def _text(
+    name: str, values: pa.Array, missing: bool, declared_id: bool, kept: bool, is_coded: bool
+) -> Column | Diagnostic:
+    if pa.types.is_string_view(values.type):  # here Arrow takes a missing value for the empty string
+        values = values.cast(pa.string())
+    rows_by_text = {str(e["values"]): e["counts"] for e in pc.value_counts(values.drop_null()).to_pylist()}
+    distinct = sorted(rows_by_text)
+    if kept and not declared_id:
+        return Category(name, tuple(distinct), missing=missing)
+    look = look_of(name, distinct)
+    if look is not None:
+        return Identifier(name, look.pattern, missing=missing, regex=look.regex)
+    numbers = None if declared_id or is_coded else recognise_numbers(distinct)
+    if numbers is not None:
+        return _with_texts(_numeric(name, numbers.numbers, missing), numbers)
     count = len(values) - values.null_count
-    unique = len(distinct) == count and count >= MIN_UNIQUE_ROWS
-    if declared_id or unique:
+    if declared_id or len(distinct) == count >= MIN_UNIQUE_ROWS:
         pattern = recognise(distinct)
         if pattern is not None:
-            return Identifier(name, *pattern, missing=missing)
-        if declared_id:
-            return Identifier(name, f"{name}-######", 1, missing)
-    words = sum(text.count(" ") + 1 for text in distinct[:1000]) / len(distinct[:1000])
-    if unique or (len(distinct) > count / 2 and count >= MIN_UNIQUE_ROWS and words >= MIN_TEXT_WORDS):
+            return Identifier(name, pattern, missing=missing)
+    if declared_id:
+        return Identifier(name, f"{quoted(name)}-######", missing=missing)
+    if is_free_text(distinct, sum(rows == 1 for rows in rows_by_text.values()), count):
         return free_text(name, len(distinct))
     return Category(name, tuple(distinct), missing=missing)
 
 
-def _number_with_texts(name: str, values: pa.Array, missing: bool) -> Column | Diagnostic | None:
-    """A text column as numbers with a few other texts, unless it is something else."""
-    recognised = recognise_numbers(_distinct(values))
-    if recognised is None:
-        return None
-    column = _numeric(name, recognised.numbers, missing)
+def _with_texts(column: Integer | Real | Diagnostic, numbers: Recognised) -> Column | Diagnostic:
+    """The column of recognised numbers with their pattern and the texts beside them."""
     if isinstance(column, Diagnostic):
         return column
-    return replace(column, texts=recognised.texts, format=recognised.pattern)
+    return replace(column, texts=numbers.texts, format=numbers.pattern)
 
 
-def _distinct(texts: pa.Array) -> list[str]:
-    if pa.types.is_string_view(texts.type):  # here Arrow takes a missing value for the empty string
-        texts = texts.cast(pa.string())
-    return sorted(str(v) for v in pc.unique(texts).to_pylist() if v is not None)
-
-
-def _number(name: str, values: pa.Array, missing: bool, declared_id: bool) -> Column | Diagnostic:
+def _number(name: str, values: pa.Array, missing: bool, declared_id: bool, kept: bool) -> Column | Diagnostic:
     numbers = _floats(values)
     low, high = float(numbers.min()), float(numbers.max())
     has_decimals = pa.types.is_decimal(values.type) and values.type.scale != 0
     is_whole = not has_decimals and max(-low, high) <= LARGEST_NUMBER and bool((np.floor(numbers) == numbers).all())
     unique = len(np.unique(numbers)) == len(numbers) >= MIN_UNIQUE_ROWS
     dense = high - low + 1 <= 2 * len(numbers)
-    if is_whole and (declared_id or (unique and (dense or _ID_NAME.search(name) is not None))):
-        return Identifier(name, None, int(high) + 1, missing)
+    numbered = unique and (dense or _ID_NAME.search(name) is not None)
+    if is_whole and (declared_id or (not kept and (numbered or is_phone_number(name, low, high)))):
+        return Identifier(name, missing=missing)
     return _numeric(name, values, missing)
 
 
@@ -189,14 +193,4 @@ def unsupported_column(name: str, what: str) -> Diagnostic:
         "unsupported-column",
         f"the column `{name}` {what}",
         help=f"leave it out with `--drop {name}`, or convert it to numbers or categories first",
-    )
-
-
-def free_text(name: str, distinct: int) -> Diagnostic:
-    """A text column that hardly repeats: nothing to learn, much to leak."""
-    return Diagnostic(
-        "free-text",
-        f"the column `{name}` is free text: {distinct:,} distinct values, hardly any of them repeated",
-        help=f"leave it out with `--drop {name}`, generate new values with `--id {name}`,\n"
-        "or declare it as a category with its values in a schema",
     )

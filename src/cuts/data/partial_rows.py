@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from cuts.data.codec import Codec, Codes, bin_of, compute, follow
 from cuts.data.columns import Category, Identifier, Modelled, Numeric, is_written_as_text
 from cuts.data.conform import column_problems, conform, outside_domain
-from cuts.data.identifiers import start_after
+from cuts.data.identifiers import identifiers_in, start_after
 from cuts.data.number_texts import write_cells
 from cuts.data.physical import as_arrow, as_numbers
 from cuts.data.schema import Schema
@@ -91,7 +91,7 @@ def overwrite(decoded: Table, partial: Table, codec: Codec) -> Table:
     before = {column.name: _numbers(arrays[column.name]) for column in numeric}
     for name in partial.names:
         if isinstance(codec.schema[name], Identifier):
-            arrays[name] = _with_identifiers(arrays[name], _identifiers(partial, name))
+            arrays[name] = _with_identifiers(arrays[name], identifiers_in(partial, name))
         elif not _is_computed(name, codec):
             cells = _cells(partial, codec.schema.learned(name), codec.schema)
             arrays[name] = pc.if_else(cells.is_valid(), cells, arrays[name])
@@ -139,14 +139,14 @@ def outside_ranges(typed: Table, codec: Codec) -> Bools:
 def apart_from(codec: Codec, partial: Table) -> Codec:
     """The codec with identifiers that start after the given ones, so that no new identifier repeats a given one."""
     starts = {
-        column.name: start_after(column, _identifiers(partial, column.name).drop_null().to_pylist())
+        column.name: start_after(column, identifiers_in(partial, column.name).drop_null().to_pylist())
         for column in codec.schema
         if isinstance(column, Identifier) and column.name in partial.names
     }
     return replace(codec, schema=_started(codec.schema, starts)) if starts else codec
 
 
-def _started(schema: Schema, starts: Mapping[str, int]) -> Schema:
+def _started(schema: Schema, starts: Mapping[str, int | None]) -> Schema:
     columns = [
         replace(column, start=starts[column.name])
         if isinstance(column, Identifier) and column.name in starts
@@ -174,18 +174,6 @@ def _cells(partial: Table, column: Modelled, schema: Schema) -> pa.Array:
         return write_cells(typed.numbers(column.name), typed.texts(column.name), column)
     missing = typed.missing(column.name)
     return as_arrow(np.where(missing, 0.0, typed.numbers(column.name)), column, missing)
-
-
-def _identifiers(partial: Table, name: str) -> pa.Array:
-    """The given identifiers; whole numbers as integers, even if missing cells made the column float."""
-    values = partial.column(name).combine_chunks()
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if not pa.types.is_floating(values.type):
-        return values
-    values = pc.if_else(pc.is_nan(values), None, values)
-    whole = pc.all(pc.equal(values, pc.floor(values)), min_count=0).as_py()
-    return values.cast(pa.int64()) if whole else values
 
 
 def _with_identifiers(fresh: pa.Array, identifiers: pa.Array) -> pa.Array:

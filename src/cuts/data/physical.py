@@ -14,15 +14,16 @@ _UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": _MICROS_PER_SECOND, "ns": 1_000 
 
 
 def as_arrow(numbers: Floats, column: Numeric, missing: Bools) -> pa.Array:
-    """The column's values as its own Arrow type: int64, float64, date32, time64, timestamp or duration."""
+    """The column's values as its own Arrow type: int64, float64, date32, time, timestamp or duration."""
     if isinstance(column, Integer):
         return pa.array(np.rint(numbers).astype(np.int64), mask=missing)
     if not isinstance(column, Temporal):
         return pa.array(numbers, mask=missing)
     if column.kind == "date":
         return pa.array(np.rint(numbers).astype(np.int32), pa.int32(), mask=missing).cast(pa.date32())
-    micros = pa.array(np.rint(numbers * _MICROS_PER_SECOND).astype(np.int64), mask=missing)
-    return micros.cast(_arrow_type(column))
+    kind = _arrow_type(column)
+    units = pa.array(np.rint(numbers * _UNITS_PER_SECOND[kind.unit]).astype(np.int64), mask=missing)
+    return (units.cast(pa.int32()) if pa.types.is_time32(kind) else units).cast(kind)
 
 
 def as_numbers(values: pa.Array) -> pa.Array | None:
@@ -59,10 +60,12 @@ def as_numbers(values: pa.Array) -> pa.Array | None:
 
 
 def _arrow_type(column: Temporal) -> pa.DataType:
+    """The type with the column's decimals, so that a file without a format of its own shows no more of them."""
+    unit = "s" if column.decimals == 0 else "ms" if column.decimals <= 3 else "us"
     match column.kind:
         case "time":
-            return pa.time64("us")
+            return pa.time64(unit) if unit == "us" else pa.time32(unit)
         case "duration":
-            return pa.duration("us")
+            return pa.duration(unit)
         case _:
-            return pa.timestamp("us", column.zone)
+            return pa.timestamp(unit, column.zone)

@@ -28,8 +28,11 @@ from cuts.data.columns import (
 from cuts.data.computed import Formula, LinearSum
 from cuts.data.temporal import show_moment
 from cuts.vocab.fairness_measures import default_outcome
+from cuts.vocab.interval import Interval
 
-Provenance = Literal["declared", "inferred", "discovered"]  # discovered: privately, for a part of the budget
+# Where categories and ranges come from: stated by the owner of the data, read from the rows, discovered privately for a
+# part of the budget, or a file that does not say. A private program needs to know.
+Provenance = Literal["declared", "inferred", "discovered", "unstated"]
 MAX_CATEGORIES = 64  # bins per category column
 MIN_COUNT = 5  # rows per category
 
@@ -50,6 +53,8 @@ class Schema:
     )
     min_count: int = MIN_COUNT  # rows a category needs to be sampled, unless the schema is declared
     formulas: tuple[tuple[str, Formula], ...] = ()  # computed columns, and what they are computed from
+    # The middle half of numeric columns in known rows (`data/middles.py`): no part of what a schema declares.
+    middles: tuple[tuple[str, Interval], ...] = field(default=(), repr=False, compare=False)
     _by_name: dict[str, Column] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,6 +84,11 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         """Column names in order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def is_inferred(self) -> bool:
+        """Whether categories and ranges were read from the rows; then rare ones may be left out."""
+        return self.provenance == "inferred"
 
     def learned(self, name: str) -> Modelled:
         """A column that is neither an identifier nor empty."""
@@ -137,7 +147,9 @@ def desired_outcome(schema: Schema, target: str, named: str | None = None) -> st
 
 def as_data(schema: Schema) -> dict[str, Any]:
     """The schema as JSON values, in the order people read it."""
-    data: dict[str, Any] = {"name": schema.name, "provenance": schema.provenance}
+    data: dict[str, Any] = {"name": schema.name}
+    if schema.provenance != "unstated":
+        data["provenance"] = schema.provenance
     if schema.label is not None:
         data["label"] = schema.label
     if schema.protected:
@@ -168,8 +180,9 @@ def _column_data(column: Column) -> dict[str, Any]:
                 data["ordered"] = True
         case Integer() | Real() | Temporal():
             data = _numeric_data(column)
-        case Identifier(_, pattern, start):
-            data = {"kind": "id", **({"pattern": pattern} if pattern is not None else {}), "start": start}
+        case Identifier(_, pattern, start, _, regex):
+            form = {"pattern": pattern, "regex": regex, "start": start}
+            data = {"kind": "id", **{key: value for key, value in form.items() if value is not None}}
         case Empty():
             return {"kind": "empty"}
     if column.missing:

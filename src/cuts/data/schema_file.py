@@ -7,13 +7,14 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import tomli_w
 
 from cuts.data.columns import Binning, Numeric, is_written_as_text
 from cuts.data.computed import Formula, parse_formula
 from cuts.data.exchange.text_format import pattern_of
+from cuts.data.identifiers import counts_up
 from cuts.data.number_texts import format_of
 from cuts.data.schema import (
     MAX_CATEGORIES,
@@ -23,7 +24,6 @@ from cuts.data.schema import (
     Empty,
     Identifier,
     Integer,
-    Provenance,
     Real,
     Schema,
     Temporal,
@@ -47,7 +47,7 @@ _KEYS = {
     "integer": (*_NUMERIC_KEYS, *_TEXT_KEYS),
     "real": (*_NUMERIC_KEYS, *_TEXT_KEYS, "decimals"),
     **dict.fromkeys(_MOMENT_KINDS, (*_NUMERIC_KEYS, "decimals", "zone")),
-    "id": ("kind", "pattern", "start", "missing"),
+    "id": ("kind", "pattern", "regex", "start", "missing"),
     "empty": ("kind",),
 }
 
@@ -80,6 +80,7 @@ def render_declaration(schema: Schema) -> str:
         lines += ["", _heading(name), _line("kind", column["kind"])]
         lines += ["range = [LOWEST, HIGHEST]"] if "range" in column else []
         lines += ['categories = ["ALL", "OF", "THEM"]'] if "categories" in column else []
+        lines += ["missing = TRUE_OR_FALSE"] if {"range", "categories"} & column.keys() else []
     return "\n".join(lines) + "\n"
 
 
@@ -128,7 +129,7 @@ def schema_from(data: object, title: str) -> Schema:
         columns=tuple(column for column in columns if column is not None),
         label=data.get("label"),
         protected=tuple(data.get("protected", [])),
-        provenance=data.get("provenance", "declared"),
+        provenance=data.get("provenance", "unstated"),
         derived=derived,
         dropped=tuple(data.get("drop", [])),
         max_categories=data.get("max_categories", MAX_CATEGORIES),
@@ -195,7 +196,7 @@ def _setting_problems(data: Mapping[str, Any], title: str) -> Iterator[Diagnosti
         number = data.get(key, default)
         if not isinstance(number, int) or isinstance(number, bool) or number < smallest:
             yield bad_schema(title, f"`{key}` must be a whole number, at least {smallest}", f"{key} = {default}")
-    if data.get("provenance", "declared") not in get_args(Provenance):
+    if data.get("provenance", "declared") not in ("declared", "inferred", "discovered"):
         wanted = "`provenance` must be `declared`, `inferred` or `discovered`"
         yield bad_schema(title, wanted, 'provenance = "declared"')
 
@@ -247,10 +248,7 @@ def _make(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
         case "category":
             return _category(name, fields, missing)
         case "id":
-            start = fields.get("start", 1)
-            if not isinstance(start, int) or isinstance(start, bool) or not isinstance(fields.get("pattern", ""), str):
-                raise ValueError("`pattern` must be a string and `start` a whole number")
-            return Identifier(name, fields.get("pattern"), start, missing)
+            return _identifier(name, fields, missing)
         case "empty":
             return Empty(name)
         case _:
@@ -263,6 +261,16 @@ def _category(name: str, fields: Mapping[str, Any], missing: bool) -> Category:
         raise ValueError('it needs `categories`, a list of strings, e.g. ["Female", "Male"]')
     texts = tuple(str(c).lower() if isinstance(c, bool) else str(c) for c in categories)
     return Category(name, texts, _flag(fields, "ordered"), missing)
+
+
+def _identifier(name: str, fields: Mapping[str, Any], missing: bool) -> Identifier:
+    start, pattern, regex = (fields.get(key) for key in ("start", "pattern", "regex"))
+    is_whole = start is None or (isinstance(start, int) and not isinstance(start, bool))
+    if not is_whole or not all(text is None or isinstance(text, str) for text in (pattern, regex)):
+        raise ValueError("`pattern` and `regex` must be strings and `start` a whole number")
+    if pattern is not None and not counts_up(pattern):
+        raise ValueError("nothing in `pattern` stands for a character that varies; `#` is a digit, `A` a letter")
+    return Identifier(name, pattern, start, missing, regex)
 
 
 def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> Column:

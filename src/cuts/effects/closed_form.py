@@ -103,7 +103,7 @@ def _held(
     for number in sorted(coarse):
         for target in targets[number]:
             for stat in (moment for one in statistics_of(target.value) for moment in _moments(one)):
-                value, unit = stats.known(stat, mix), default_tolerance(stat, "==", Const(0.0), schema)
+                value, unit = stats.known(stat, mix), default_tolerance(stat, "==", Const(0.0), schema).value
                 if isfinite(value) and 0 < unit < inf and moved.isdisjoint(columns_of(stat.args[0])):
                     held[stat] = Target(stat, value, value, unit)
     return tuple(held.values())

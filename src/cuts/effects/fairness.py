@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from math import inf
 
 import numpy as np
@@ -27,7 +28,7 @@ from cuts.model.facts import TradeOff, Trial
 from cuts.model.group_shares import SHARE_ACCURACY, GroupShare, share
 from cuts.model.store import Model
 from cuts.plan import Command
-from cuts.progress import Say
+from cuts.progress import Observer
 from cuts.vocab.names import measures
 
 
@@ -90,18 +91,22 @@ class _Loop:
         """The model at the setting the loop ends with."""
         if not self.shares:
             return self.free
-        say: Say = self.shaping.observer.stage
-        say("training classifiers on a sample")
+        observer, steering = self.shaping.observer, self.settings.steering
+        observer.stage("training classifiers on a sample")
         start = np.array([share.value for share in self.shares])
         self.models[start.tobytes()] = self.free
-        first = self._evaluated(self.free, start)
-        trials = iter(range(1, 100))
+        first = self._evaluated(self.free, start, observer)
+        problem = self._problem(first)
+        retreats = steering.max_retreats if np.isfinite(problem.min_accuracies).any() else 0
+        trials, longest = count(), steering.max_trials + 1 + retreats
 
         def evaluate(setting: Floats) -> Evaluation:
-            say(f"adjusting group rates, trial {next(trials)}")
-            return self._evaluated(self._model(setting), setting)
+            trial = next(trials)
+            if trial == 0:
+                observer.stage("adjusting group rates")
+            return self._evaluated(self._model(setting), setting, observer.part(trial, longest))
 
-        outcome = steer(self._problem(first), first, self._jacobian, evaluate, self.settings.steering)
+        outcome = steer(problem, first, self._jacobian, evaluate, steering)
         curves = [_curve(command, i, outcome.evaluations, outcome.chosen) for i, command in enumerate(self.commands)]
         return with_curves(self._model(outcome.chosen.setting), curves)
 
@@ -110,16 +115,18 @@ class _Loop:
             self.models[setting.tobytes()] = with_shares(self.shaping, _moved(self.shares, setting))
         return self.models[setting.tobytes()]
 
-    def _evaluated(self, model: Model, setting: Floats) -> Evaluation:
+    def _evaluated(self, model: Model, setting: Floats, observer: Observer) -> Evaluation:
         """Classifiers trained on draws of a model, on average over the draws."""
         gaps, measures, accuracies = [], [], []
-        for repeat in range(repeats(self.track.drawn, self.settings)):
+        tables = repeats(self.track.drawn, self.settings)
+        for repeat in range(tables):
             predictions = [predict(model, command.measure, self.track, repeat) for command in self.commands]
             gaps.append(self._signed(predictions))
             measures.append(
                 [value_of(c.measure, p, self.schema) for c, p in zip(self.commands, predictions, strict=True)]
             )
             accuracies.append([prediction.accuracy for prediction in predictions])
+            observer.advanced((repeat + 1) / tables)
         return Evaluation(setting, np.mean(gaps, axis=0), np.mean(measures, axis=0), np.mean(accuracies, axis=0))
 
     def _signed(self, predictions: Sequence[Predictions]) -> list[float]:
@@ -160,8 +167,8 @@ class _Loop:
             max_measures=np.array([_max_measure(command, settings) for command in self.commands]),
             min_accuracies=np.array(
                 [
-                    accuracy * (1.0 - command.budget) if isinstance(command, ModelAim) else -inf
-                    for command, accuracy in zip(self.commands, first.accuracies, strict=True)
+                    -inf if limit is None else accuracy * (1.0 - limit)
+                    for limit, accuracy in zip(map(_budget, self.commands), first.accuracies, strict=True)
                 ]
             ),
         )
@@ -233,6 +240,11 @@ def _resolution(moved: GroupShare, model: Model, stats: Statistics, schema: Sche
 
 def _moved(shares: Sequence[GroupShare], setting: Floats) -> list[GroupShare]:
     return [replace(share, value=float(value)) for share, value in zip(shares, setting, strict=True)]
+
+
+def _budget(command: Command) -> float | None:
+    """The share of the accuracy that a command may cost; None is no limit."""
+    return command.budget if isinstance(command, ModelAim) else None
 
 
 def _max_measure(command: Command, settings: FairnessSettings) -> float:

@@ -21,6 +21,7 @@ from cuts.model.facts import TradeOff, Trial
 from cuts.model.mixture import Mixture
 from cuts.model.store import Model
 from cuts.plan import Command
+from cuts.progress import Observer
 
 CLASSIFIERS_TRIED: tuple[Classifier, ...] = ("xgboost", "logistic regression")  # the quick ones of the panel
 HALVINGS = 4  # of the strength with which a column is hidden
@@ -33,9 +34,10 @@ def hide(shaping: Shaping) -> Shaping:
         return shaping
     shaping.observer.stage("making columns unpredictable")
     utility, track = shaping.learned.utility(), shaping.track()
-    for command in commands:
+    for index, command in enumerate(commands):
         assert isinstance(command, ModelGoal | ModelAim)
-        shaping = shaping.met(_hidden(shaping.model, command, utility, track), (command,), "hide")
+        part = shaping.observer.part(index, len(commands))
+        shaping = shaping.met(_hidden(shaping.model, command, utility, track, part), (command,), "hide")
     return replace(shaping, base=shaping.model)
 
 
@@ -50,7 +52,7 @@ def loosen(mix: Mixture, target: str, strength: float) -> Mixture:
     return Mixture(mix.columns, mix.w, tuple(P))
 
 
-def _hidden(model: Model, command: Command, utility: Utility, track: Track) -> Model:
+def _hidden(model: Model, command: Command, utility: Utility, track: Track, observer: Observer) -> Model:
     target = command.measure.target
     first = Trial(_measured(model, command, track), utility(model.mixture))
     trials: dict[float, Trial] = {}
@@ -59,8 +61,10 @@ def _hidden(model: Model, command: Command, utility: Utility, track: Track) -> M
         """Whether the column can be hidden further: within the budget, or not yet below the bound."""
         moved = replace(model, mixture=loosen(model.mixture, target, strength))
         trials[strength] = trial = Trial(_measured(moved, command, track), utility(moved.mixture))
+        observer.advanced(min(1.0, len(trials) / (1 + HALVINGS)))
         if isinstance(command, ModelAim):
-            return target == track.label or trial.utility >= first.utility * (1.0 - command.budget)
+            is_free = target == track.label or command.budget is None
+            return is_free or trial.utility >= first.utility * (1.0 - (command.budget or 0.0))
         return trial.value > command.bound if command.op in ("<", "<=") else trial.value < command.bound
 
     strength = _strongest(leaves_room) if isinstance(command, ModelAim) else _weakest(leaves_room)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 
@@ -125,7 +126,7 @@ def _probabilities(mix: Mixture, pred: Pred, grid: Grid) -> tuple[float, float]:
         return holds, holds
     applies = float(probability(mix, compile_rules([pred.left], grid)))
     both = float(probability(mix, compile_rules([And((pred.left, pred.right))], grid)))
-    return holds, min(1.0, both / applies) if applies > 0 else 1.0
+    return holds, min(1.0, both / applies) if applies > 0 else nan
 
 
 def _tied_probabilities(pred: Pred, mixture: Mixture, codec: Codec) -> tuple[float, float]:
@@ -139,12 +140,12 @@ def _tied_probabilities(pred: Pred, mixture: Mixture, codec: Codec) -> tuple[flo
     if not isinstance(pred, Implies):
         return holds, holds
     applies = estimate(pred.left)
-    return holds, min(1.0, estimate(And((pred.left, pred.right))) / applies) if applies > 0 else 1.0
+    return holds, min(1.0, estimate(And((pred.left, pred.right))) / applies) if applies > 0 else nan
 
 
 def _rule_facts(rule: RowRule, before: tuple[float, float], after: float, sample: Table) -> RuleFacts:
     """What is known of a rule: on the sample of the real rows, and on the model before and after."""
     holds = exact.mask(rule.pred, sample)
     applies = exact.mask(rule.pred.left, sample) if isinstance(rule.pred, Implies) else np.ones_like(holds)
-    real = float(holds[applies].mean()) if applies.any() else 1.0
+    real = float(holds[applies].mean()) if applies.any() else nan
     return RuleFacts(rule.origin.line, float(holds.mean()), real, *before, after)

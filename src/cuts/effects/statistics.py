@@ -229,7 +229,7 @@ class _Push:
     def __init__(self, aim: TableAim, schema: Schema) -> None:
         self.aim = aim
         self.up = aim.direction == "MAXIMIZE"
-        self.unit = default_tolerance(aim.value, "==", Const(0.0), schema)
+        self.unit = default_tolerance(aim.value, "==", Const(0.0), schema).value
         if not isfinite(self.unit) or self.unit <= 0:
             self.unit = 1e-3
 

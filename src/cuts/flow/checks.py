@@ -8,8 +8,9 @@ from typing import Any
 
 from cuts.assess.support import check_support
 from cuts.data.exchange.tables import from_frame
+from cuts.data.middles import with_middles
 from cuts.data.schema import Schema
-from cuts.lang.binder import bind_all
+from cuts.lang.binder import bind, bind_all
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Spec
 from cuts.lang.syntax import Command, Program, Settings
@@ -42,12 +43,16 @@ def check(
 ) -> Checked:
     """Everything that can be said about a program before any training; with a table, also what only rows can tell.
 
-    The table is a `Table` or a pandas, polars or Arrow frame.
+    The table is a `Table` or a pandas, polars or Arrow frame; default tolerances follow from how far its rows are
+    spread. The rows of a private program are not read.
     """
     try:
         filled = fill(program, values or {})
     except CutsError as error:
         return Checked(program, None, error.diagnostics)
+    rows = None if table is None or private_command(program) is not None else from_frame(table)
+    if rows is not None:
+        schema = with_middles(schema, rows)
     spec, diagnostics = bind_all(filled, schema)
     if spec is None:
         return Checked(program, None, diagnostics)
@@ -60,10 +65,18 @@ def check(
             diagnostics = (*diagnostics, *check_statistics(spec))
     except CutsError as error:  # the rules are too large to compile
         return Checked(program, None, (*diagnostics, *error.diagnostics))
-    if table is None or spec.privacy is not None or has_errors(diagnostics):
+    if rows is None or has_errors(diagnostics):
         return Checked(program, spec, diagnostics)
-    rows = from_frame(table)
     return Checked(program, spec, (*diagnostics, *check_support(spec, rows)), share(spec.rules, schema, rows))
+
+
+def with_rows(program: Program, schema: Schema) -> Spec:
+    """A checked program bound to its schema again, once the rows are known from which default tolerances follow."""
+    spec = bind(program, schema)
+    problems = check_statistics(spec)
+    if has_errors(problems):
+        raise CutsError(problems, program.source)
+    return spec
 
 
 def require(checked: Checked, observer: Observer) -> Spec:

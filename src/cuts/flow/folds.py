@@ -74,7 +74,7 @@ def split_into_folds(
         folds,
         keep=FOLD_ROWS,
         keep_rows=keep_rows,
-        seen=observer.counted,
+        seen=opened.counted(observer),
     )
     counts = sum((part.counts for part in parts[1:]), parts[0].counts)
     if counts.rows < folds:
@@ -108,7 +108,7 @@ def on_every_fold(
                 observer.stage(f"{position}: {text}")
 
         with located(f"in {position}"):
-            return work(index, say, Observer(stage=go_on, fitted=go_on))
+            return work(index, say, Observer(stage=go_on, fitted=go_on, advanced=go_on))
 
     is_parallel = find_backbone(rows.learned.config).thread_safe
     with use_threads(1), ThreadPoolExecutor(min(workers, count) if is_parallel else 1) as pool:

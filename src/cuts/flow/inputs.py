@@ -10,12 +10,14 @@ from typing import Any
 from cuts import datasets
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.infer import infer_schema
+from cuts.data.middles import with_middles
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
 from cuts.lang.binder import refused_schema
 from cuts.lang.parser import parse, parse_source
-from cuts.lang.syntax import Program
+from cuts.lang.rewrite import nodes
+from cuts.lang.syntax import Program, Settings, Stat
 from cuts.sources.registry import Source, open_source
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed
 from cuts.text.files import read_text
@@ -69,7 +71,8 @@ def find_schema(
         if refused is not None:
             raise CutsError([refused], program.source)
         return None
-    return known if label is None else with_label(known, label)
+    declared = replace(known, middles=())  # of the rows of another fit, if the schema comes from one
+    return declared if label is None else with_label(declared, label)
 
 
 def table_name(program: Program) -> str:
@@ -89,17 +92,35 @@ def open_table(data: Any, csv: CsvOptions = CsvOptions()) -> Table:
     return Table.join(list(open_source(data, csv).rows().blocks()))
 
 
-def schema_for_table(program: Program, schema: Path | None, table: Table | None) -> Schema:
-    """The schema that a program is bound to beside a table: a known one, else inferred from the rows it names."""
-    known = find_schema(program, schema)
-    if known is not None:
+def schema_for_table(
+    program: Program,
+    schema: Path | None,
+    table: Table | None,
+    *,
+    real: Table | None = None,
+    fitted: Schema | None = None,
+) -> Schema:
+    """The schema that a program is bound to beside a table: a known one, else inferred from the rows it names.
+
+    Default tolerances follow from the `real` rows, else from those that a `fitted` model has seen, else from those read
+    for the schema or of an embedded table; never from the rows of a private program.
+    """
+    known, rows = find_schema(program, schema), real
+    if known is not None and any(isinstance(command.body, Settings) for command in program.commands):
         return known
-    path = _beside(program)
-    if path is None and table is None:
-        raise CutsError([unknown_data(program)], program.source)
-    rows = open_table(path) if path is not None else table
-    assert rows is not None
-    return infer_schema(rows, table_name(program))
+    if known is None:
+        path = _beside(program)
+        if path is None and table is None:
+            raise CutsError([unknown_data(program)], program.source)
+        named = None if path is None else open_table(path)
+        source = named if named is not None else table
+        assert source is not None
+        known, rows = infer_schema(source, table_name(program)), real if real is not None else named
+    elif rows is None and fitted is None and datasets.find(program.data) is not None and _states_statistics(program):
+        rows = open_table(program.data)
+    if fitted is not None and real is None:
+        return replace(known, middles=tuple(pair for pair in fitted.middles if pair[0] in known))
+    return known if rows is None else with_middles(known, rows)
 
 
 def infer_for_target(
@@ -121,6 +142,10 @@ def unknown_data(program: Program) -> Diagnostic:
         did_you_mean(program.data, names)
         or f"give a table with `--data` or a schema with `--schema`; the embedded tables are {listed(names)}",
     )
+
+
+def _states_statistics(program: Program) -> bool:
+    return any(isinstance(node, Stat) for node in nodes(program.statements))
 
 
 def _beside(program: Program) -> Path | None:

@@ -14,6 +14,7 @@ from cuts.assess.request import EvaluateOptions, Part
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.data.exchange.tables import from_frame
+from cuts.data.middles import with_middles
 from cuts.data.schema import Schema
 from cuts.flow.checks import check_shows_real
 from cuts.flow.inputs import infer_for_target
@@ -37,22 +38,23 @@ def verify(
     """One verdict per command on a table or frame; raises `CutsError` when the program does not fit the schema.
 
     Each verdict also shows the statistics of the `real` table or frame and of the `model`; see `assess.verify.verify`.
-    Statistics of real rows are not private, so `real` is refused for a private program.
+    Default tolerances follow from the real rows as well. Statistics of them are not private, so `real` is refused for a
+    private program.
     """
     if real is not None:
         check_shows_real(program)
     filled = fill(program, values or {})
-    spec, diagnostics = bind_all(filled, schema)
+    real_table = None if real is None else from_frame(real)
+    spec, diagnostics = bind_all(filled, schema if real_table is None else with_middles(schema, real_table))
     if spec is None:
         raise CutsError(diagnostics, program.source)
-    real_table = None if real is None else from_frame(real)
     return verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel)
 
 
 def evaluate(
     synthetic: Any,
     train: Any,
-    test: Any,
+    test: Any = None,
     schema: Schema | None = None,
     *,
     target: str | None = None,
@@ -66,6 +68,7 @@ def evaluate(
 ) -> Quality:
     """The quality of a synthetic table, measured against its train rows and test rows that no model was trained on.
 
+    Without test rows a quarter of the train rows takes their place, and leakage is not measured.
     The arguments are tables or frames; without a schema it is inferred from the train rows. The options are described
     in `assess.request.EvaluateOptions`. The result is computed from real rows and is not private.
     """
@@ -73,7 +76,7 @@ def evaluate(
     return evaluate_tables(
         from_frame(synthetic),
         real,
-        from_frame(test),
+        None if test is None else from_frame(test),
         infer_for_target(real, "train", target) if schema is None else schema,
         EvaluateOptions(target, protected, desired, parts, features, bins, seed),
         say=say,

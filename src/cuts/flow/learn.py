@@ -6,7 +6,7 @@ known, for ranges and categories; then for the counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from cuts.config import Config
@@ -19,13 +19,17 @@ from cuts.data.codec import Codec, Codes, encode
 from cuts.data.columns import is_written_as_text
 from cuts.data.conform import conform
 from cuts.data.exchange.files import with_texts
+from cuts.data.identifiers import place_all
+from cuts.data.middles import with_middles
+from cuts.data.personal import personal_columns
+from cuts.data.rare_values import rare_values
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.data.tie_search import find_ties
 from cuts.data.ties import Tie, coordinates, with_hidden
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
-from cuts.flow.checks import check, require
+from cuts.flow.checks import check, require, with_rows
 from cuts.flow.free_model import fit_smoothed
 from cuts.flow.inputs import find_schema, find_source, table_name
 from cuts.flow.memory import choose_smoothing
@@ -50,15 +54,20 @@ FEW_ROWS = 20  # below this, values of the model are close to those of single ro
 
 def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     """The model of a program's rows, shaped by its commands."""
-    opened = open_rows(request)
+    opened = open_rows(request, observer)
     spec = require(check(request.filled, opened.schema), observer)
+    if opened.surveyed is None:
+        opened = opened.with_sample(observer)
+        spec = with_rows(request.filled, opened.schema)
     planned = plan(spec, request.config)
-    observer.stage("reading a sample of the rows")
     prepared = prepare([planned], opened, request.config, request.seed)
+    warnings = [*opened.warnings, *prepared.losses()]
     if prepared.sample.rows < FEW_ROWS:
-        observer.warned([few_rows(prepared.sample.rows)], request.filled.source)
+        warnings.append(few_rows(prepared.sample.rows))
+    if warnings:
+        observer.warned(warnings, request.filled.source)
     observer.stage("counting")
-    counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=observer.counted)
+    counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=opened.counted(observer))
     learned = prepared.with_counts(counts)
     free, learned = fit_free(learned, render(request.filled), observer)
     if free.facts.failed:
@@ -76,13 +85,46 @@ class OpenedRows:
     rows: Rows
     schema: Schema
     surveyed: Table | None = None
+    total: int | None = None  # how many rows there are, once they were read
+    warnings: tuple[Diagnostic, ...] = ()  # about what the rows look like
 
     def sample(self) -> Table:
         """Rows evenly spread over all."""
         return spread_sample(self.rows) if self.surveyed is None else self.surveyed
 
+    def with_sample(self, observer: Observer | None = None) -> OpenedRows:
+        """The same after a sample was read, from which default tolerances follow."""
+        if self.surveyed is not None:
+            return self
+        reading = _Reading(observer or Observer())
+        sample = spread_sample(self.rows, seen=reading.seen)
+        return OpenedRows(self.rows, with_middles(self.schema, sample), sample, reading.rows)
 
-def open_rows(request: FitRequest) -> OpenedRows:
+    def counted(self, observer: Observer) -> Callable[[int], None]:
+        """What hears of the rows counted so far."""
+
+        def counted(rows: int) -> None:
+            observer.counted(rows)
+            if self.total:
+                observer.advanced(min(1.0, rows / self.total))
+
+        return counted
+
+
+class _Reading:
+    """The first pass over the rows: announced, and how many there have been so far."""
+
+    def __init__(self, observer: Observer) -> None:
+        self.rows, self._observer = 0, observer
+        observer.stage("reading a sample of the rows")
+
+    def seen(self, rows: int) -> None:
+        """Hear of the rows read so far."""
+        self.rows = rows
+        self._observer.counted(rows)
+
+
+def open_rows(request: FitRequest, observer: Observer | None = None) -> OpenedRows:
     """The rows that a program is about. Unless their schema is known, all of them are read to infer it."""
     program = request.program
     source = find_source(program, request.data, request.csv)
@@ -90,9 +132,11 @@ def open_rows(request: FitRequest) -> OpenedRows:
     if schema is not None:
         return OpenedRows(source.rows(), schema)
     rows = source.rows()
-    surveyed = survey(rows, table_name(program), request.label)
+    reading = _Reading(observer or Observer())
+    surveyed = survey(rows, table_name(program), request.label, seen=reading.seen)
     check_size(surveyed.sample)
-    return OpenedRows(rows, surveyed.schema, surveyed.sample)
+    schema = with_middles(surveyed.schema, surveyed.sample)
+    return OpenedRows(rows, schema, surveyed.sample, reading.rows, personal_columns(schema))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +152,10 @@ class Prepared:
     config: Config
     seed: int
 
+    def losses(self) -> tuple[Diagnostic, ...]:
+        """A warning if the model loses rare values."""
+        return rare_values(conform(self.sample, self.codec.schema), self.codec)
+
     def with_counts(self, counts: Marginals) -> Learned:
         """What a fit needs, once the rows are counted."""
         return Learned(self.plan, self.codec, self.sample, self.codes, counts, self.label, self.config, self.seed)
@@ -117,8 +165,9 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     """What is known before counting, for the first of some plans; the bins suit the conditions of all of them."""
     find_device(config.device)
     find_backbone(config)
-    binned, sample = with_bins(opened.schema, config), opened.sample()
+    sample = opened.sample()
     check_size(sample)
+    binned = place_all(with_bins(opened.schema, config), sample, seed)
     typed = conform(sample, binned)
     ties = choose_ties([each.spec for each in plans], typed, binned) if config.ties else ()
     inner = coordinates(binned, ties)

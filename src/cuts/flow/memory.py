@@ -67,10 +67,12 @@ def choose_smoothing(
         return min(settings.max_smoothing, 3.0 / sqrt(rows)), None
     is_halved = rows <= settings.max_halved_rows
     tried: list[tuple[float, Memory]] = []
-    for scale in settings.candidates if is_halved else settings.large_candidates:
+    candidates = settings.candidates if is_halved else settings.large_candidates
+    observer.stage("choosing the smoothing")
+    for index, scale in enumerate(candidates):  # usually not all of them are needed: the time left is the longest
         smoothing = min(scale / sqrt(rows), settings.max_smoothing)
-        observer.stage(f"testing the memory of a model, smoothing {100 * smoothing:.2g} %")
-        memory = _try(learned, program, smoothing, observer, settings, is_halved=is_halved)
+        trial = observer.part(index, len(candidates))
+        memory = _try(learned, program, smoothing, trial, settings, is_halved=is_halved)
         if is_accepted(memory, rows, settings):
             return smoothing, memory
         tried.append((smoothing, memory))
@@ -105,9 +107,10 @@ def _try(
     """How much rows drawn from a model of some rows resemble these more than the rows held out."""
     schema, results = learned.codec.schema, []
     trial = replace(learned.config, steps=min(learned.config.steps, settings.trial_steps))
-    for fitted, held_out in _splits(learned.sample.rows, learned.seed, is_halved=is_halved):
+    splits = tuple(_splits(learned.sample.rows, learned.seed, is_halved=is_halved))
+    for index, (fitted, held_out) in enumerate(splits):
         part = _part(learned, fitted, trial)
-        model, part = fit_smoothed(part, program, smoothing, observer)
+        model, part = fit_smoothed(part, program, smoothing, observer.part(index, len(splits)))
         shaping = Shaping(model, part, len(fitted), Observer(), Statistics(model.codec, len(fitted)), base=model)
         shaped = enforce(shaping).model
         shaped = replace(shaped, spec=replace(shaped.spec, commands=shaped.spec.rules))  # statistics only select rows

@@ -46,7 +46,7 @@ def fit_private(request: FitRequest, observer: Observer) -> FittedModel:
     source = find_source(request.program, request.data, request.csv)
     schema = find_schema(request.program, request.schema, source, request.label)
     assert schema is not None  # else the program was refused
-    account = Account(ledger_file(request), request.privacy.data_id or schema.name, request.privacy.max_epsilon)
+    account = Account(ledger_file(request), request.privacy.data_id or schema.name, request.privacy.limit)
     transcript = measure(request, schema, source.private_rows(), account, observer)
     observer.spent(account.spent())
     already_warned = replace(observer, warned=Observer().warned)

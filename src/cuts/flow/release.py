@@ -34,7 +34,7 @@ from cuts.privacy.adaptive import release
 from cuts.privacy.core import Core, count_rows
 from cuts.privacy.domain import discover_domain
 from cuts.privacy.ledger import ReleaseLedger, Terms
-from cuts.privacy.ledger_file import Entry, LedgerFile
+from cuts.privacy.ledger_file import Entry, LedgerFile, Limit
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.transcript import Transcript, load
 from cuts.privacy.transcript import render as transcript_text
@@ -52,15 +52,18 @@ class Account:
 
     ledger_file: LedgerFile
     data: str
-    max_epsilon: float | None = None
+    limit: Limit | None = None
 
     def spent(self) -> str:
         """What all releases of the data cost together, in one line."""
-        total = next(line for line in self.ledger_file.spent() if line.data == self.data)
-        return (
-            f"privacy budget spent on `{self.data}`: epsilon {total.epsilon:.4g} at delta {total.delta:.4g}, "
-            f"over {counted(total.releases, 'release')} (ledger: {self.ledger_file.path})"
+        spending = next(line for line in self.ledger_file.spent() if line.data == self.data.strip())
+        total, releases = spending.total, counted(spending.releases, "release")
+        what = (
+            f"epsilon {total.epsilon:.4g} at delta {total.delta:.4g} for {total.unit_in_words}, over {releases}"
+            if total is not None
+            else f"{releases} of different units, whose costs cannot be added up"
         )
+        return f"privacy budget spent on `{spending.data}`: {what} (ledger: {self.ledger_file.path})"
 
 
 def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Account, observer: Observer) -> Transcript:
@@ -76,9 +79,9 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     terms = opened.ledger.terms
     counts = count_rows(rows, codec, workload.candidates, person=terms.person, max_rows=terms.max_rows_per_person)
     observer.stage("measuring noisy counts")
-    core = Core(counts, opened.ledger, opened.entry.record)
     learner = NoisyLearner(config, request.seed, settings=options.learning)
-    return release(core, codec, workload, learner, seen=observer.measured, settings=options.rounds)
+    with Core(counts, opened.ledger, opened.entry.record) as core:
+        return release(core, codec, workload, learner, seen=observer.measured, settings=options.rounds)
 
 
 def read_transcript(path: Path) -> Transcript:
@@ -132,17 +135,18 @@ def _open(request: FitRequest, schema: Schema, account: Account) -> _Opened:
     """The release of a program; a `CutsError` before anything is spent if the program or the limit forbids it."""
     privacy = bind_privacy(request.filled, schema)
     assert privacy is not None
-    is_unknown = schema.provenance == "inferred" and privacy.domain_budget is not None
+    is_unknown = schema.is_inferred and privacy.domain_budget is not None
     checked = check(request.filled, schema)
     if has_errors(checked.diagnostics):
         raise CutsError(checked.diagnostics, request.program.source)
     if not schema.modelled:
         raise CutsError([nothing_to_learn(schema)])
     share = privacy.domain_budget or 0.0 if is_unknown else 0.0
-    rho = Fraction(rho_of(privacy.epsilon, privacy.delta * (1.0 - share)))  # a share of delta is left for the domain
-    ledger = ReleaseLedger(terms_of(privacy), rho)
+    converting = privacy.delta * (1.0 - share)  # the rest of delta is left for the domain
+    rho = Fraction(rho_of(privacy.epsilon, converting))
+    ledger = ReleaseLedger(terms_of(privacy), rho, Fraction(privacy.delta) - Fraction(converting))
     public = sha256(render_declaration(schema).encode()).hexdigest() if is_unknown else fingerprint(schema)
-    entry = account.ledger_file.open(account.data, ledger, public, max_epsilon=account.max_epsilon)
+    entry = account.ledger_file.open(account.data, ledger, public, limit=account.limit)
     return _Opened(replace(ledger, history=entry.history), entry, schema, checked, share)
 
 
@@ -151,9 +155,8 @@ def _with_domain(request: FitRequest, rows: PrivateRows, opened: _Opened, observ
     if not opened.domain_share:
         return require(opened.checked, observer), opened
     observer.stage("discovering categories and ranges")
-    ledger, share = opened.ledger, opened.domain_share
-    rho, delta = share * float(ledger.rho), share * ledger.terms.delta
-    schema, ledger = discover_domain(rows, opened.schema, ledger, rho=rho, delta=delta, record=opened.entry.record)
+    rho = opened.domain_share * float(opened.ledger.rho)
+    schema, ledger = discover_domain(rows, opened.schema, opened.ledger, rho=rho, record=opened.entry.record)
     return require(check(request.filled, schema), observer), replace(opened, ledger=ledger, schema=schema)
 
 

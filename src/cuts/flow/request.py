@@ -19,12 +19,15 @@ from cuts.model.noisy import NoisySettings
 from cuts.model.store import Model
 from cuts.plan import Plan
 from cuts.privacy.adaptive import AdaptiveSettings
+from cuts.privacy.ledger_file import Limit
 from cuts.privacy.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyOptions:
     """Where private releases are recorded: the ledger file, the name of the data in it, and the limit in total.
+
+    The limit is on the epsilon of all releases of the data at `at_delta`, by default the smallest delta of any of them.
 
     If a fit fails after its release was paid for, the release is saved in `keep_at`; by default beside the ledger.
     `rounds` and `learning` are how a release proceeds and how the model learns along with it.
@@ -33,9 +36,15 @@ class PrivacyOptions:
     ledger: Path | None = None
     data_id: str | None = None
     max_epsilon: float | None = None
+    at_delta: float | None = None
     keep_at: Path | None = None
     rounds: AdaptiveSettings = AdaptiveSettings()
     learning: NoisySettings = NoisySettings()
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit on epsilon, if there is one."""
+        return None if self.max_epsilon is None else Limit(self.max_epsilon, self.at_delta)
 
 
 @dataclass(frozen=True)

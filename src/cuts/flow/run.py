@@ -12,11 +12,12 @@ judging tables, is `checks.py` and `judge.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from cuts.assess.discriminator import Discriminator, compare_with_fitted
+from cuts.assess.drift import Drift, drifts
 from cuts.assess.learners import CLASSIFIERS, Classifier
 from cuts.assess.verify import Verdict, holds
 from cuts.assess.verify import verify as verify_spec
@@ -38,7 +39,7 @@ from cuts.model.sampling import Chunk, complete_rows, sample_chunks
 from cuts.model.store import Model
 from cuts.plan import Plan, Step, Way
 from cuts.privacy.transcript import Transcript
-from cuts.progress import Observer
+from cuts.progress import Advanced, Observer
 
 MAX_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
 
@@ -60,7 +61,8 @@ class RunResult:
     """The outcome of a run: the model, a table drawn from it, and a verdict for every command.
 
     `discriminator` says how well a classifier separates the table from rows that the model was fitted to; None for a
-    private program, whose rows may not be read, and when there are too few rows.
+    private program, whose rows may not be read, and when there are too few rows. `drifts` is what differs from those
+    rows, the largest difference first; empty for a private program.
     """
 
     model: Model
@@ -69,6 +71,7 @@ class RunResult:
     verdicts: tuple[Verdict, ...]
     output: Path | None = None
     discriminator: Discriminator | None = None
+    drifts: tuple[Drift, ...] = ()
 
     @property
     def table(self) -> Table:
@@ -106,7 +109,14 @@ def run(
     fitted = fit(request, observer=observer)
     observer.stage("sampling rows")
     with kept_release(request, fitted.model.transcript):
-        drawn = sample(fitted.model, request.rows, seed=request.seed, output=output, form=fitted.form)
+        drawn = sample(
+            fitted.model,
+            request.rows,
+            seed=request.seed,
+            output=output,
+            form=fitted.form,
+            advanced=observer.advanced,
+        )
     observer.stage("verifying")
     verdicts = verify_spec(
         fitted.plan.spec,
@@ -115,13 +125,18 @@ def run(
         reference=fitted.reference,
         model=fitted.model.facts.numbers,
         panel=panel,
+        advanced=observer.advanced,
     )
-    discriminator = None
+    discriminator: Discriminator | None = None
+    differences: tuple[Drift, ...] = ()
     if fitted.real is not None:
         observer.stage("comparing with real rows")
         schema = fitted.model.codec.schema
-        discriminator = compare_with_fitted(drawn.table, fitted.real, schema, seed=request.seed)
-    return RunResult(fitted.model, fitted.plan, drawn, verdicts, output, discriminator)
+        discriminator = compare_with_fitted(
+            drawn.table, fitted.real, schema, seed=request.seed, advanced=observer.advanced
+        )
+        differences = drifts(fitted.real, drawn.table, schema)
+    return RunResult(fitted.model, fitted.plan, drawn, verdicts, output, discriminator, differences)
 
 
 def fit(request: FitRequest, *, observer: Observer | None = None) -> FittedModel:
@@ -144,13 +159,14 @@ def sample(
     workers: int = 1,
     output: Path | None = None,
     form: FileForm | None = None,
+    advanced: Advanced = lambda _: None,
 ) -> Sample:
     """Rows of a model; or the `seed_rows` with their missing cells drawn. With `output` they are written to a file."""
     if seed_rows is not None:
         chunks = iter([Chunk(complete_rows(model, open_table(seed_rows), where=where, seed=seed))])
     else:
         chunks = sample_chunks(model, rows, where=where, seed=seed, workers=workers)
-    collector = _Collector()
+    collector = _Collector(rows or model.facts.rows, advanced)
     if output is None:
         collector.drain(chunks)
     else:
@@ -158,10 +174,21 @@ def sample(
     return collector.sample()
 
 
+def verify_sample(model: Model, drawn: Sample, *, only_rules: bool = False) -> tuple[Verdict, ...]:
+    """The verdicts on rows of a model, within the tolerances of the rows it was fitted to.
+
+    With `only_rules`, for rows that were restricted or completed: statistics are about a whole table.
+    """
+    if only_rules:
+        return verify_spec(replace(model.spec, commands=model.spec.rules), drawn.table)
+    return verify_spec(model.spec, drawn.table, model=model.facts.numbers)
+
+
 class _Collector:
     """Keeps the first rows that pass, and how all of them were selected."""
 
-    def __init__(self) -> None:
+    def __init__(self, total: int, advanced: Advanced) -> None:
+        self._total, self._advanced = total, advanced
         self._kept: list[Table] = []
         self._rows = 0
         self._calibration: Calibration | None = None
@@ -175,6 +202,7 @@ class _Collector:
             if chunk.calibration is not None:
                 before = self._calibration
                 self._calibration = chunk.calibration if before is None else before.joined(chunk.calibration)
+            self._advanced(min(1.0, self._rows / self._total))
             yield chunk.table
 
     def drain(self, chunks: Iterator[Chunk]) -> None:

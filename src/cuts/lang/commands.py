@@ -33,7 +33,7 @@ from cuts.text.source import Source
 from cuts.vocab.names import measures
 from cuts.vocab.registry import LEARNER_OPTIONS
 
-DEFAULT_BUDGET = 0.02  # share of the utility that an aim may cost
+DEFAULT_BUDGET = 0.02  # share of the utility that an aim may cost, unless it closes a gap between groups
 _METHODS = {
     Level.ROW: ("diagram", "penalty"),
     Level.TABLE: ("tilt", "penalty"),
@@ -114,7 +114,8 @@ class _CommandBinder:
         if value is None or self._failed():
             return None
         text = printer.expression(self._expr())
-        return TableAim(direction, value, self.origin, budget, method, weight, text)
+        limit = DEFAULT_BUDGET if budget is None else budget
+        return TableAim(direction, value, self.origin, limit, method, weight, text)
 
     def _model(self, weight: float | None) -> ModelGoal | ModelAim | None:
         method = self._method(Level.MODEL)
@@ -146,7 +147,9 @@ class _CommandBinder:
         self._check_options("budget", "method", *LEARNER_OPTIONS)
         if measure is None or self._failed():
             return None
-        return ModelAim(direction, measure, self.origin, budget, method, weight)
+        is_gap = measures()[measure.name].kind == "FAIRNESS"  # it ends at 0; nobody stated another limit
+        limit = DEFAULT_BUDGET if budget is None and not is_gap else budget
+        return ModelAim(direction, measure, self.origin, limit, method, weight)
 
     def _privacy(self) -> Bound | None:
         body = self.command.body
@@ -211,12 +214,12 @@ class _CommandBinder:
             return None
         return number_option(syntax.Option("WITHIN", written, written.span), self.scope, 0.0)
 
-    def _budget(self) -> float:
+    def _budget(self) -> float | None:
         option = self._option("budget")
         budget = number_option(option, self.scope, 0.0, 1.0) if option is not None else None
         if self.command.tolerance is not None:
             self.scope.add(no_tolerance(self.command))
-        return DEFAULT_BUDGET if budget is None else budget
+        return budget
 
     def _method(self, level: Level) -> str | None:
         return self._word("method", _METHODS[level])

@@ -10,6 +10,7 @@ from cuts.lang.spec import (
     AllOf,
     AnyOf,
     Apply,
+    Basis,
     Const,
     Distribution,
     Goal,
@@ -35,6 +36,7 @@ class Comparison:
     op: CompareOp | None = None
     tolerance: float | None = None
     about: str = ""
+    basis: Basis = "stated"  # of the tolerance
 
     @property
     def is_gap(self) -> bool:
@@ -77,4 +79,4 @@ def _comparisons_in(goal: Goal) -> Iterator[Comparison]:
 
 
 def _comparison(goal: Relation, about: str = "") -> Comparison:
-    return Comparison(goal.key, goal.text, goal.left, goal.right, goal.op, goal.tolerance, about)
+    return Comparison(goal.key, goal.text, goal.left, goal.right, goal.op, goal.tolerance, about, goal.basis)

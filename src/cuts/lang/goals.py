@@ -12,7 +12,7 @@ from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope, type_mismatch
 from cuts.lang.spec import AllOf, AnyOf, Const, Goal, Relation
 from cuts.lang.syntax import CompareOp
-from cuts.lang.tolerance import default_tolerance
+from cuts.lang.tolerance import Tolerance, default_tolerance
 from cuts.text.diagnostic import Diagnostic
 from cuts.text.source import Span
 from cuts.vocab.names import DISTRIBUTION
@@ -83,11 +83,11 @@ def _relation(
         left, right = right, left
     if sign in ("<", ">", "!="):
         scope.add(_strict(left, sign, right, span))
-    slack = default_tolerance(a, sign, b, scope.schema) if tolerance is None else tolerance
-    if not isfinite(slack):
+    slack = default_tolerance(a, sign, b, scope.schema) if tolerance is None else Tolerance(tolerance, "stated")
+    if not isfinite(slack.value):
         scope.add(needs_tolerance(span))
         return None
-    return Relation(a, sign, b, slack, _shown(left, right))
+    return Relation(a, sign, b, slack.value, _shown(left, right), slack.basis)
 
 
 def _shown(left: syntax.Expr, right: syntax.Expr) -> str:

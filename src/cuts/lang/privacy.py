@@ -138,6 +138,20 @@ def unknown_domain(private: Privacy) -> Diagnostic:
     )
 
 
+def unstated_schema(name: str, span: Span) -> Diagnostic:
+    """A private program whose schema does not say where its categories and ranges come from."""
+    return Diagnostic(
+        "private-schema",
+        f"the schema `{name}` does not say where its categories and ranges come from",
+        span,
+        "ranges and categories must be public",
+        "if nothing in it was read from the rows, state that in the first lines of the schema file:\n\n"
+        'provenance = "declared"\n\nif it was read from the rows, write `provenance = "inferred"` instead, and add '
+        "`WITH domain_budget=10%` to this command",
+        exit_code=PRIVACY,
+    )
+
+
 def private_schema(data: str, span: Span, schema: Schema | None) -> Diagnostic:
     """A private program whose categories and ranges would come from the private rows."""
     return Diagnostic(

@@ -17,6 +17,12 @@ from cuts.text.source import Span
 
 Mode = Literal["repair", "condition"]
 Direction = Literal["MINIMIZE", "MAXIMIZE"]
+Basis = Literal[
+    "stated",  # by the program
+    "unit",  # the same for every table
+    "rows",  # a share of how far the rows are spread
+    "range",  # a share of the declared range
+]  # of a tolerance
 
 
 class Level(Enum):
@@ -176,7 +182,8 @@ UNBOUND = Key(0)  # the key of a goal that belongs to no command
 class Relation:
     """Two numbers of the table compared, `tolerance` apart at most; `text` shows the number that is measured.
 
-    That number is the left side, or the left side minus the right one where both are statistics.
+    That number is the left side, or the left side minus the right one where both are statistics. `basis` is where the
+    tolerance comes from.
     """
 
     left: Quantity
@@ -184,6 +191,7 @@ class Relation:
     right: Quantity
     tolerance: float
     text: str = field(default="", compare=False, repr=False)
+    basis: Basis = field(default="stated", compare=False, repr=False)
     key: Key = field(default=UNBOUND, compare=False, repr=False)
 
 
@@ -302,12 +310,12 @@ class ModelGoal:
 
 @dataclass(frozen=True, slots=True)
 class ModelAim:
-    """A measure of classifiers trained on the table is pushed as far as `budget` allows."""
+    """A measure of classifiers trained on the table is pushed as far as `budget` allows; None is no limit."""
 
     direction: Direction
     measure: MeasureOf
     origin: Origin
-    budget: float
+    budget: float | None
     method: str | None = None
     weight: float | None = None
 

@@ -37,16 +37,29 @@ from cuts.vocab.names import statistics
 
 AIM_MARGIN = 0.1  # tolerances: how far inside its bound an inequality is aimed
 SHARE_MARGIN = 0.002  # share of rows: the same for the shares that stand for a quantile
+SLACK_SHARES = {"rows": 0.5, "range": 0.1}  # of a default tolerance by its basis, within which a quantile is aimed
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A number of the table that should lie from `low` to `high`; a violation of 1 is `unit` outside of them."""
+    """A number of the table that should lie from `low` to `high`; a violation of 1 is `unit` outside of them.
+
+    The unit is the default tolerance of an equality, or a narrower stated one: how near to its aim a number is brought
+    does not depend on how wide a tolerance decides the verdict.
+    """
 
     value: Quantity
     low: float
     high: float
     unit: float
+
+    @property
+    def room(self) -> float:
+        """How far a number may be from its aim while it is moved, in units."""
+        low, high = self.aim
+        below = low - self.low if self.low > -inf else inf
+        above = self.high - high if self.high < inf else inf
+        return min(below / self.unit, above / self.unit, 1.0)
 
     @property
     def aim(self) -> tuple[float, float]:
@@ -150,7 +163,7 @@ def _relation(goal: Relation, schema: Schema) -> Targets:
         if isinstance(column, ColumnValue) and not isinstance(schema[column.column], Category) and op != "!=":
             return _quantile(goal, left, schema)
     target = right.value if isinstance(right, Const) else 0.0
-    unit = tolerance or default_tolerance(left, "==", right, schema)
+    unit = _unit(goal, schema)
     if not 0 < unit < inf:  # the number has no range, or an unbounded one
         unit = SHARE_TOLERANCE * max(abs(target), 1.0)
     value = left if isinstance(right, Const) else difference(left, right)
@@ -164,6 +177,11 @@ def _relation(goal: Relation, schema: Schema) -> Targets:
         case "!=":
             below = Target(value, -inf, target - 2 * tolerance, unit)
             return AnyTarget((replace(below, low=target + 2 * tolerance, high=inf), below))
+
+
+def _unit(goal: Relation, schema: Schema) -> float:
+    default = default_tolerance(goal.left, "==", goal.right, schema).value
+    return min(goal.tolerance, default) if goal.tolerance and default else goal.tolerance or default
 
 
 def _level(stat: Statistic) -> float | None:
@@ -181,6 +199,9 @@ def _quantile(goal: Relation, stat: Statistic, schema: Schema) -> AllTargets:
     assert isinstance(goal.right, Const)
     assert level is not None
     target, slack = goal.right.value, goal.tolerance
+    near = default_tolerance(stat, "==", goal.right, schema)
+    if goal.op == "==" and near.value > 0:
+        slack = min(slack, SLACK_SHARES.get(near.basis, 1.0) * near.value)
     present = has_number(schema.learned(column.column))  # a quantile leaves other rows out
     given = present if stat.given is None else And((stat.given, present))
     targets = []

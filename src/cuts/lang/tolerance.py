@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
 from cuts.data.schema import Schema
-from cuts.lang.spec import Apply, ColumnValue, Const, Quantity, Statistic
+from cuts.lang.printer import short
+from cuts.lang.spec import Apply, Basis, ColumnValue, Const, Quantity, Statistic
 from cuts.lang.syntax import CompareOp
-from cuts.lang.walks import statistics_of
+from cuts.lang.walks import columns_of, statistics_of
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.interval import Interval
 from cuts.vocab.names import statistics
 
 SHARE_TOLERANCE = 0.005
 RANGE_TOLERANCE = 0.005  # of a column's range
+MAX_RANGE = 2.0  # interquartile ranges: what of a range counts, so that outliers do not; evenly spread values fill it
 NATS_TOLERANCE = 0.01
 ROWS_TOLERANCE = 0.5
 GAP_TOLERANCE = 0.01  # between groups, of a fairness measure
 ONE = Const(1.0)  # the term whose weight is a sum's constant part
 
 
-def default_tolerance(left: Quantity, op: CompareOp, right: Quantity, schema: Schema) -> float:
+@dataclass(frozen=True, slots=True, order=True)
+class Tolerance:
+    """How far apart two numbers may be, and where that comes from."""
+
+    value: float
+    basis: Basis
+
+
+def default_tolerance(left: Quantity, op: CompareOp, right: Quantity, schema: Schema) -> Tolerance:
     """The tolerance of a comparison without `WITHIN`: for `==` by the units of the statistics, otherwise 0.
 
     A sum of statistics takes the largest of their tolerances; products and quotients of statistics have no unit of
     their own and take the tolerance of a correlation.
     """
     if op != "==":
-        return 0.0
+        return Tolerance(0.0, "unit")
     terms = weighted_sum(Apply("-", (left, right)))
     if any(isinstance(term, Apply) and any(statistics_of(term)) for term in terms):
-        return SHARE_TOLERANCE
+        return Tolerance(SHARE_TOLERANCE, "unit")
     weights = {term: weight for term, weight in terms.items() if isinstance(term, Statistic)}
-    return max((abs(weight) * _unit_tolerance(stat, schema) for stat, weight in weights.items()), default=0.0)
+    own = [(abs(weight), _unit_tolerance(stat, schema)) for stat, weight in weights.items()]
+    return max((Tolerance(factor * of.value, of.basis) for factor, of in own), default=Tolerance(0.0, "unit"))
+
+
+def shown(value: float, basis: Basis) -> str:
+    """A tolerance, and where it comes from unless that is plain.
+
+    >>> shown(0.19, "rows"), shown(0.1, "stated")
+    ('0.19 (from the rows)', '0.1')
+    """
+    origins = {"rows": " (from the rows)", "range": " (from the range)"}
+    return short(value) + (origins.get(basis, "") if value else "")
 
 
 def weighted_sum(value: Quantity) -> dict[Quantity, float]:
@@ -59,31 +84,41 @@ def _times(weights: dict[Quantity, float], by: float) -> dict[Quantity, float]:
     return {term: weight * by for term, weight in weights.items()}
 
 
-def _unit_tolerance(stat: Statistic, schema: Schema) -> float:
-    entry = statistics()[stat.name]
-    widths = [_range(arg, schema).width for arg in stat.args if isinstance(arg, ColumnValue | Apply | Const)]
-    match entry.unit:
-        case "value":
-            return RANGE_TOLERANCE * widths[0]
-        case "squared":
-            return RANGE_TOLERANCE * widths[0] * widths[0] / 4
-        case "product":
-            return RANGE_TOLERANCE * widths[0] * widths[1] / 4
+def _unit_tolerance(stat: Statistic, schema: Schema) -> Tolerance:
+    match statistics()[stat.name].unit:
         case "nats":
-            return NATS_TOLERANCE
+            return Tolerance(NATS_TOLERANCE, "unit")
         case "share":
-            return SHARE_TOLERANCE
+            return Tolerance(SHARE_TOLERANCE, "unit")
         case "rows":
-            return ROWS_TOLERANCE
+            return Tolerance(ROWS_TOLERANCE, "unit")
+        case unit:
+            sizes = [_size(arg, schema) for arg in stat.args if isinstance(arg, ColumnValue | Apply | Const)]
+    one, other = sizes[0], sizes[1] if unit == "product" else sizes[0]
+    basis: Basis = "rows" if "rows" in (one.basis, other.basis) else "range"
+    scale = one.value if unit == "value" else one.value * other.value / 4
+    tolerance = RANGE_TOLERANCE * scale
+    return Tolerance(float(f"{tolerance:.2g}") if basis == "rows" else tolerance, basis)
 
 
-def _range(value: Quantity, schema: Schema) -> Interval:
+def _size(value: Quantity, schema: Schema) -> Tolerance:
+    """The width of a number's range; of a number whose rows are known, at most so many interquartile ranges."""
+    declared = _reach(value, {}, schema).width
+    middles = dict(schema.middles)
+    if not any(name in middles for name in columns_of(value)):
+        return Tolerance(declared, "range")
+    spread = MAX_RANGE * _reach(value, middles, schema).width
+    return Tolerance(spread, "rows") if 0 < spread < declared < inf else Tolerance(declared, "range")
+
+
+def _reach(value: Quantity, middles: Mapping[str, Interval], schema: Schema) -> Interval:
+    """The values of a number for all values of its columns, or for the middle half of them where that is given."""
     match value:
         case Const(number):
             return Interval(number, number)
         case ColumnValue(column):
-            return schema.learned(column).range
+            return middles.get(column, schema.learned(column).range)
         case Apply(function, args):
-            return FUNCTIONS[function].reach(*(_range(arg, schema) for arg in args))
+            return FUNCTIONS[function].reach(*(_reach(arg, middles, schema) for arg in args))
         case Statistic():
             raise AssertionError("a statistic inside a statistic is refused by the binder")

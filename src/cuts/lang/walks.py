@@ -103,7 +103,7 @@ def shares_of(goal: Distribution) -> tuple[tuple[str, Relation], ...]:
                 Const(share),
                 goal.tolerance,
                 f"{goal.text} {category}",
-                Key(goal.key.command, goal.key.index + offset),
+                key=Key(goal.key.command, goal.key.index + offset),
             ),
         )
         for offset, (category, share, pred) in enumerate(parts)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite, nan
+from math import isfinite, nan
 
 import numpy as np
 import torch
@@ -227,7 +227,7 @@ def _exchange(
         share = torch.as_tensor(copies / rows)
         influences = [numbers.influence(target, share) for target in targets]
         off = np.array([target.off(value) for target, (value, _) in zip(targets, influences, strict=True)])
-        room = np.array([_room(target) for target in targets])
+        room = np.array([max(target.room, 1e-3) for target in targets])
         worst = float((np.abs(off) / room).max(initial=0.0))
         if worst < best_off:
             best, best_off = copies, worst
@@ -236,14 +236,6 @@ def _exchange(
         phi = torch.stack([influence for _, influence in influences], 1).numpy() / room / rows
         copies = _exchange_round(copies, off / room, phi, rng, settings)
     return best
-
-
-def _room(target: Target) -> float:
-    """How far a number may be from its aim, in tolerances."""
-    low, high = target.aim
-    below = low - target.low if target.low > -inf else inf
-    above = target.high - high if target.high < inf else inf
-    return max(min(below, above) / target.unit, 1e-3)
 
 
 def _exchange_round(

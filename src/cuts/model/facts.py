@@ -22,8 +22,8 @@ class CommandWay:
 class RuleFacts:
     """One rule, as shares of rows: of the real ones, of the model's before and after it was shaped by the rules.
 
-    `applicable` shares are of the rows an implication is about. Where `after` is below 1, as in a program that
-    conditions, the diagram does the rest: all rows drawn satisfy the rule.
+    `applicable` shares are of the rows an implication is about, NaN if there are none. Where `after` is below 1, as in
+    a program that conditions, the diagram does the rest: all rows drawn satisfy the rule.
     """
 
     line: int

@@ -187,7 +187,7 @@ def _violation(targets: Targets, mix: Mixture, stats: Statistics) -> Tensor:
             if not bool(torch.isfinite(value)):
                 return torch.tensor(1.0, dtype=torch.float64)
             low, high = targets.aim
-            room = FREE_SHARE * (high - targets.low if low == high else 0.0)
+            room = FREE_SHARE * (targets.room * targets.unit if low == high else 0.0)
             return (torch.relu(low - room - value) + torch.relu(value - high - room)) / targets.unit
         case AllTargets(parts):
             return sum((_violation(part, mix, stats) for part in parts), torch.zeros((), dtype=torch.float64))

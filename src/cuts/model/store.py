@@ -29,6 +29,7 @@ from safetensors import SafetensorError
 from cuts.config import Config, config_from
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
+from cuts.data.exchange.frames import Library
 from cuts.data.exchange.streams import whole_or_nothing
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
@@ -77,6 +78,7 @@ class Model:
     facts: Facts
     transcript: Transcript | None = None  # of a private model: all that is known of its rows
     fine: FineLevel | None = None  # draws the values inside bins; without one they are independent
+    frame: Library | None = None  # the kind of frame that was fitted, if it was one
 
     def __post_init__(self) -> None:
         names = tuple(bins.column.name for bins in self.codec.columns)
@@ -150,6 +152,7 @@ def _model_data(model: Model) -> dict[str, Any]:
         "codec": codec_data(model.codec),
         "config": {name: value for name, value in asdict(model.config).items() if value not in (None, {})},
         "facts": _facts_data(model.facts),
+        **({} if model.frame is None else {"frame": model.frame}),
     }
 
 
@@ -161,7 +164,9 @@ def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
     if not isinstance(data["program"], str):
         raise ValueError("the program is not a string")
     spec = bind(parse(data["program"]), codec.schema)
-    return Model(mixture, codec, data["program"], spec, config_from(data["config"]), _facts(data["facts"]))
+    frame = msgspec.convert(data.get("frame"), Library | None)
+    config, facts = config_from(data["config"]), _facts(data["facts"])
+    return Model(mixture, codec, data["program"], spec, config, facts, frame=frame)
 
 
 def _fine(data: bytes, model: Model) -> FineLevel:

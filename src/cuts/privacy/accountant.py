@@ -66,6 +66,12 @@ def above(exact: Fraction) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
+def below(exact: Fraction) -> float:
+    """The largest float that is not above a fraction."""
+    nearest = float(exact)
+    return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
+
+
 def dyadic_above(scale: float, bits: int = 24) -> float:
     """A scale rounded up to `bits` significant bits, so that it is short to write and exact to read.
 

@@ -1,9 +1,10 @@
 """The trusted core: the only code that sees private rows. It answers `measure` and `select` while the budget lasts.
 
-Rows are counted once, when the core opens; the counts stay in a `Secret`. Every answer is charged before the counts
-are touched: first to our ledger, in exact fractions, then to OpenDP's filter, which would refuse on its own. Noise
-comes from OpenDP, which samples exactly and from the operating system's randomness; there is no seed. Costs are those
-of OpenDP's privacy maps, which round up.
+Rows are counted once, when the core opens; the counts stay in a `Secret` and are dropped when the core closes. Every
+answer is charged before the counts are touched: first to our ledger, in exact fractions, then to OpenDP's filter, which
+would refuse on its own. Discovering categories runs outside of that filter: its rho and its delta are charged to our
+ledger alone. Noise comes from OpenDP, which samples exactly and from the operating system's randomness; there is no
+seed. Costs in rho are those of OpenDP's privacy maps, which round up.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, Kind, ReleaseLedger
 from cuts.privacy.query import Query, grouped
 from cuts.privacy.reading import PrivateRows
-from cuts.privacy.secret import Secret, reveal
+from cuts.privacy.secret import Secret, forget, reveal
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 from cuts.text.interrupts import uninterrupted
 
@@ -49,7 +50,10 @@ def score(counts: IntArray, candidate: Candidate) -> int:
 
 
 class Core:
-    """Answers about counts that nobody else sees; `record` gets every charge before the counts are touched."""
+    """Answers about counts that nobody else sees; `record` gets every charge before the counts are touched.
+
+    At the end of a `with` block the counts are dropped, although OpenDP keeps what it was given.
+    """
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class Core:
         self._ledger = ledger
         self._record = record
         self._kind = measured_as
+        self._counts = counts
         self._tables: dict[Query, Secret[IntArray]] = {}  # histograms over groups, each summed once
         replaces = ledger.terms.relation == "replace"
         self._metric = metrics.change_one_distance() if replaces else metrics.symmetric_distance()
@@ -75,6 +80,14 @@ class Core:
         budget = math.nextafter(float(ledger.rho - ledger.spent), 0.0)
         rows = ledger.terms.max_rows_per_person
         self._filter = combinators.make_privacy_filter(meter, d_in=rows, d_out=budget)(counts)
+
+    def __enter__(self) -> Core:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        forget(self._counts)
+        for table in self._tables.values():
+            forget(table)
 
     @property
     def ledger(self) -> ReleaseLedger:
@@ -177,15 +190,16 @@ def count_values(
 def discover(
     counts: Secret[dict[str, int]], column: str, ledger: ReleaseLedger, scale: float, delta: float, record: Record
 ) -> tuple[tuple[str, ...], ReleaseLedger]:
-    """The texts of a column whose noisy count is above a threshold, sorted; and the ledger with their cost.
+    """The texts of a column whose noisy count reaches a threshold, sorted; and the ledger with their cost.
 
-    Which texts occur is itself private: a text that only one unit has passes with probability `delta` at most.
+    Which texts occur is itself private: a text that only one unit has passes with probability `delta` at most. The
+    counts are dropped.
     """
     rows, replaces = ledger.terms.max_rows_per_person, ledger.terms.relation == "replace"
     moves = (2 * rows, math.ceil(math.sqrt(2.0) * rows), rows) if replaces else (rows, rows, rows)
-    measurement, cost, risk = _threshold(scale, delta, moves)
+    measurement, threshold, cost, risk = _threshold(scale, delta, moves)
     distance = rows * math.nextafter(math.sqrt(2.0), 0.0) if replaces else float(rows)
-    event = Event("discover", (column,), scale, distance, Fraction(cost), risk)
+    event = Event("discover", (column,), scale, distance, Fraction(cost), risk, threshold=threshold)
     ledger = ledger.charged(event)
     record(event)
     try:
@@ -193,24 +207,34 @@ def discover(
             return tuple(sorted(measurement(reveal(counts)))), ledger
     except Exception:  # its message could show a text
         problem = CutsError([core_failed()])
+    finally:
+        forget(counts)
     raise problem
 
 
-def _threshold(scale: float, delta: float, moves: tuple[int, int, int]) -> tuple[Any, float, float]:
+def _threshold(scale: float, delta: float, moves: tuple[int, int, int]) -> tuple[Any, int, float, float]:
     """The measurement with the lowest threshold, in steps of half the noise, whose risk is at most `delta`.
 
-    With its cost in rho, and its risk: the probability that a text of one unit alone passes.
+    With that threshold, its cost in rho, and its risk: the probability that a text of one unit alone passes. OpenDP
+    prices a noisy count above the threshold but releases one equal to it as well (its issue 2922), so the risk is that
+    of a threshold lower by one: discrete Gaussian noise reaches m with at most the probability that continuous noise
+    reaches m - 1 (Canonne, Kamath and Steinke 2020).
     """
     enable()
     space = domains.map_domain(domains.atom_domain(T=str), domains.atom_domain(T="i32"))
     metric = metrics.l02inf_distance(metrics.absolute_distance(T="i32"))
+
+    def above(threshold: int) -> Any:
+        return measurements.make_gaussian_threshold(space, metric, scale=scale, threshold=threshold)
+
     steps = 2
     while True:
         threshold = moves[2] + math.ceil(steps * scale / 2)
-        measurement = measurements.make_gaussian_threshold(space, metric, scale=scale, threshold=threshold)
-        cost, risk = measurement.map(moves)  # type: ignore[no-untyped-call]
+        _, risk = above(threshold - 1).map(moves)
         if risk <= delta:
-            return measurement, cost, risk
+            measurement = above(threshold)
+            cost, _ = measurement.map(moves)
+            return measurement, threshold, cost, risk
         steps += 1
 
 

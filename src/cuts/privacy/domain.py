@@ -19,6 +19,7 @@ from cuts.data.codec import Codec, build_codec
 from cuts.data.columns import DEFAULT_BINS, Category, Column, Identifier, Integer, Numeric, Real, Temporal
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray
+from cuts.privacy.accountant import below
 from cuts.privacy.core import Core, Record, count_rows, count_values, discover
 from cuts.privacy.ledger import ReleaseLedger
 from cuts.privacy.noise_scale import gaussian_scale
@@ -36,9 +37,9 @@ TEMPORAL_LIMITS = {"date": (-719_162, 2_932_896), "timestamp": (-62_135_596_800,
 
 
 def discover_domain(
-    rows: PrivateRows, schema: Schema, ledger: ReleaseLedger, *, rho: float, delta: float, record: Record
+    rows: PrivateRows, schema: Schema, ledger: ReleaseLedger, *, rho: float, record: Record
 ) -> tuple[Schema, ReleaseLedger]:
-    """The schema with categories and ranges discovered for `rho` and `delta`, and the ledger with their costs.
+    """The schema with categories and ranges discovered for `rho` and the ledger's delta for that; and the new ledger.
 
     A `CutsError` if nothing was discovered for a column.
     """
@@ -50,8 +51,9 @@ def discover_domain(
     if texts:
         person, max_rows = ledger.terms.person, ledger.terms.max_rows_per_person
         counts = count_values(rows, [column.name for column in texts], person=person, max_rows=max_rows)
+        share = below(ledger.discovery_delta / len(texts))
         for column in texts:
-            categories, ledger = discover(counts[column.name], column.name, ledger, scale, delta / len(texts), record)
+            categories, ledger = discover(counts[column.name], column.name, ledger, scale, share, record)
             if categories:
                 discovered[column.name] = replace(column, categories=categories, ordered=False, missing=True)
     wide = [_over_powers_of_two(column) for column in numbers]
@@ -86,13 +88,13 @@ def _ranges(
     sizes = {bins.column.name: bins.size for bins in codec.columns}
     cliques = [(name,) for name in sizes]
     counts = count_rows(rows, codec, cliques, person=ledger.terms.person, max_rows=ledger.terms.max_rows_per_person)
-    core = Core(counts, ledger, record, measured_as="discover")
     ranges = []
-    for column in columns:
-        noisy = core.measure(fine((column.name,), sizes), scale)
-        narrowed = _narrowed(column, noisy, scale, codec, count_empty)
-        if narrowed is not None:
-            ranges.append(narrowed)
+    with Core(counts, ledger, record, measured_as="discover") as core:
+        for column in columns:
+            noisy = core.measure(fine((column.name,), sizes), scale)
+            narrowed = _narrowed(column, noisy, scale, codec, count_empty)
+            if narrowed is not None:
+                ranges.append(narrowed)
     return ranges, core.ledger
 
 

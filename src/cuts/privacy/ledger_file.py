@@ -1,58 +1,59 @@
 """The ledger file: all releases of private rows on this machine, so that what is spent on the same data adds up.
 
-Each line is a JSON object with the hash of the line before it: `begin` once, `open` when a release begins, `charge`
-before each read, so a crashed run counts too. Lines are only ever appended. Data goes by a name that its owner gives;
-a model holds that name salted and hashed.
-
-One process at a time reads or writes the file: it holds the lock `<ledger>.lock`, an empty file beside the real path
-of the ledger, which stays there. Two paths to one ledger, such as a symbolic link, therefore share one lock.
+Charges are written before each read, so a crashed run counts too, and lines are only ever appended. Data goes by a name
+that its owner gives; a model holds that name salted and hashed. What a line holds, and how changes of the file are
+noticed, is in `ledger_chain.py`; how releases add up is in `units.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeAlias
+from types import MappingProxyType
 
-from filelock import FileLock, Timeout
-from msgspec import Meta, Struct
-
-from cuts.privacy.accountant import epsilon_of
 from cuts.privacy.ledger import Event, History, ReleaseLedger
-from cuts.privacy.release_json import from_data, to_data
+from cuts.privacy.ledger_chain import Begin, Charge, Line, Opening, Position, bad_ledger, head_path, locked
+from cuts.privacy.release_json import to_data
+from cuts.privacy.units import Spending, Total, Unit, by_unit, total
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, counted, usage_error
-from cuts.text.files import unwritable
 
 VARIABLE = "CUTS_LEDGER"
+NONE: Mapping[str, Opening] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """The total of all releases of one data set."""
+class Limit:
+    """A limit on the epsilon of all releases of the same data together, at a given delta.
+
+    Without a delta it is the smallest that any of these releases promised.
+    """
+
+    epsilon: float
+    delta: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DataSpending:
+    """What the releases of one data set cost: one spending per unit that they protect."""
 
     data: str
-    releases: int
-    rho: Fraction
-    converted: float  # the largest delta that was left to convert rho into epsilon
-    domains: float  # delta spent on discovering domains
+    by_unit: tuple[Spending, ...] = ()
 
     @property
-    def delta(self) -> float:
-        """The delta of all releases together."""
-        return self.converted + self.domains
+    def releases(self) -> int:
+        """How many releases there were; one that read nothing does not count."""
+        return sum(spending.releases for spending in self.by_unit)
 
     @property
-    def epsilon(self) -> float:
-        """The epsilon of all releases together at that delta, rounded up."""
-        return 0.0 if self.rho == 0 else epsilon_of(self.rho, self.converted)
+    def total(self) -> Total | None:
+        """What they cost together; None if there are none, or if no bound is known for a common unit."""
+        return total(self.by_unit) if self.by_unit else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,68 +63,49 @@ class LedgerFile:
     path: Path
     max_wait: float = 60.0  # seconds for other processes to finish with the file
 
-    def open(self, data: str, ledger: ReleaseLedger, schema_hash: str, *, max_epsilon: float | None = None) -> Entry:
-        """The entry of a new release; a `CutsError` if the data's total epsilon would exceed `max_epsilon`."""
-        with self._locked() as chain:
-            before = _spent(chain.entries, data)
-            terms = ledger.terms
-            _check_limit(before, ledger.rho, terms.delta, max_epsilon)
-            salt = next((entry.salt for entry in chain.entries if isinstance(entry, _Begin)), None)
+    def open(self, data: str, ledger: ReleaseLedger, schema_hash: str, *, limit: Limit | None = None) -> Entry:
+        """The entry of a new release; a `CutsError` if the releases of the data could exceed the limit."""
+        data = data.strip()
+        if not data:
+            raise usage_error("bad-setting", "the name of the data is blank", "name it with `--data-id`")
+        with locked(self.path, self.max_wait) as chain:
+            before = _spending(chain.lines, data)
+            _check_limit(before, ledger.planned, limit)
+            salt = next((line.salt for line in chain.lines if isinstance(line, Begin)), None)
             if salt is None:
                 salt = secrets.token_hex(16)
-                self._append(chain, {"type": "begin", "salt": salt})
-            release = secrets.token_hex(8)
-            line = {
+                chain.append({"type": "begin", "salt": salt})
+            release, terms = secrets.token_hex(8), ledger.terms
+            opening = {
                 **{"type": "open", "release": release, "data": data, "at": _now()},
                 **{"epsilon": terms.epsilon, "delta": terms.delta, "relation": terms.relation},
                 **{"max_rows_per_person": terms.max_rows_per_person, "person": terms.person},
                 **{"rho": str(ledger.rho), "schema": schema_hash},
             }
-            self._append(chain, line)
+            position = chain.append(opening)
             salted = hashlib.sha256(f"{salt} {data}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
-            history = History(salted, before.releases, before.rho, before.domains)
-            return Entry(self, release, data, terms.delta, history, max_epsilon)
+            history, others = History(salted, before.by_unit), _openings(chain.lines, data)
+            return Entry(self, release, data, ledger, history, position, others, limit)
 
-    def spent(self) -> tuple[Spent, ...]:
-        """The total of each data set, in order of first releases."""
-        if not self.path.exists():
+    def spent(self) -> tuple[DataSpending, ...]:
+        """What each data set cost, in order of first releases."""
+        if not self.path.exists() and not head_path(self.path).exists():
             return ()
-        with self._locked() as chain:
-            names = dict.fromkeys(entry.data for entry in chain.entries if isinstance(entry, _Opening))
-            return tuple(_spent(chain.entries, name) for name in names)
+        with locked(self.path, self.max_wait) as chain:
+            names = dict.fromkeys(line.data for line in chain.lines if isinstance(line, Opening))
+            return tuple(_spending(chain.lines, name) for name in names)
 
     def charge(self, entry: Entry, event: Event) -> None:
-        """Append a read of a release; a `CutsError` if it would exceed the limit of the release."""
-        with self._locked(whole=entry.max_epsilon is not None) as chain:
-            if entry.max_epsilon is not None:  # another release may have been charged since this one began
-                before = _spent(chain.entries, entry.data)
-                _check_limit(before, event.cost, entry.delta, entry.max_epsilon)
-            line = {**to_data(event), "kind": event.kind, "type": "charge", "release": entry.release}
-            self._append(chain, line)
-
-    def _append(self, chain: _Chain, line: Mapping[str, Any]) -> None:
-        chained = {**line, "prev": chain.last_hash}
-        with self.path.open("ab+") as stream:
-            if stream.tell() and not _ends_line(stream):
-                stream.write(b"\n")
-            stream.write(json.dumps(chained).encode() + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        chain.last_hash = _hash(chained)
-
-    @contextmanager
-    def _locked(self, *, whole: bool = True) -> Iterator[_Chain]:
-        """The chain of entries, or only its end, while no other process reads or writes the file."""
-        real = self.path.resolve()
-        lock = real.with_name(f"{real.name}.lock")
-        try:
-            real.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(lock, timeout=self.max_wait):
-                yield _read(self.path) if whole else _read_end(self.path)
-        except Timeout:
-            raise ledger_in_use(self.path, lock, self.max_wait) from None
-        except OSError as error:
-            raise unwritable(self.path, error) from None
+        """Append a read of a release; a `CutsError` if it would exceed the limit, or if the release is not there."""
+        with locked(self.path, self.max_wait, entry.position) as chain:
+            opening = next(iter(chain.lines), None)
+            if not isinstance(opening, Opening) or opening.release != entry.release:
+                raise bad_ledger(self.path, "the release that is running is no longer in it")
+            since = _spending(chain.lines, entry.data, entry.others)  # other releases may go on as well
+            before = DataSpending(entry.data, by_unit((*entry.history.spent, *since.by_unit)))
+            terms = entry.ledger.terms
+            _check_limit(before, Spending(terms.unit, 0, event.cost, terms.delta, Fraction(event.delta)), entry.limit)
+            chain.append({**to_data(event), "kind": event.kind, "type": "charge", "release": entry.release})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +115,11 @@ class Entry:
     ledger_file: LedgerFile
     release: str
     data: str
-    delta: float
+    ledger: ReleaseLedger  # as it was opened
     history: History
-    max_epsilon: float | None = None
+    position: Position  # of its opening line
+    others: Mapping[str, Opening]  # earlier releases of the same data, which may not have ended yet
+    limit: Limit | None = None
 
     def record(self, event: Event) -> None:
         """Append a charge, before the rows are read for it."""
@@ -149,84 +133,6 @@ def default_ledger_file() -> LedgerFile:
     return LedgerFile(Path(named) if named else Path(state) / "cuts" / "ledger.jsonl")
 
 
-# --- lines
-
-
-class _Begin(Struct, frozen=True, tag_field="type", tag="begin"):
-    prev: str  # hash of the line before, as in all lines
-    salt: str
-
-
-class _Opening(Struct, frozen=True, tag_field="type", tag="open"):
-    prev: str
-    release: str
-    data: str
-    delta: Annotated[float, Meta(gt=0, lt=1)]
-
-
-class _Charge(Struct, frozen=True, tag_field="type", tag="charge"):
-    prev: str
-    release: str
-    rho: Fraction
-    delta: Annotated[float, Meta(ge=0)] = 0.0
-
-    def __post_init__(self) -> None:
-        if self.rho <= 0:
-            raise ValueError("a charge is positive")
-
-
-_Line: TypeAlias = _Begin | _Opening | _Charge
-
-
-@dataclass(slots=True)
-class _Chain:
-    """What is read of the lines, and the hash of the last one, which the next line must hold."""
-
-    entries: Sequence[_Line] = ()
-    last_hash: str = ""
-
-
-def _read(path: Path) -> _Chain:
-    """All lines of the file, each holding the hash of the one before it."""
-    if not path.exists():
-        return _Chain()
-    entries: list[_Line] = []
-    last_hash = ""
-    for number, text in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), start=1):
-        try:
-            line = json.loads(text)
-            entry: _Line = from_data(line, _Line)
-            if entry.prev != last_hash:
-                raise ValueError("another line stood before this one")
-            last_hash = _hash(line)
-        except (ValueError, RecursionError):
-            raise bad_ledger(path, number) from None
-        entries.append(entry)
-    return _Chain(entries, last_hash)
-
-
-def _read_end(path: Path) -> _Chain:
-    """The end of the chain: the hash of the last line alone."""
-    size, length, end = path.stat().st_size, 1 << 12, b""
-    with path.open("rb") as stream:
-        while b"\n" not in end.rstrip(b"\n") and len(end) < size:
-            stream.seek(-min(length, size), os.SEEK_END)
-            end, length = stream.read(), 2 * length
-    try:
-        return _Chain(last_hash=_hash(json.loads(end.rstrip(b"\n").rpartition(b"\n")[2])))
-    except (ValueError, RecursionError):
-        raise bad_ledger(path, path.read_bytes().count(b"\n")) from None
-
-
-def _ends_line(stream: BinaryIO) -> bool:
-    stream.seek(-1, os.SEEK_END)
-    return stream.read(1) == b"\n"
-
-
-def _hash(line: object) -> str:
-    return hashlib.sha256(json.dumps(line, sort_keys=True).encode()).hexdigest()
-
-
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -234,52 +140,62 @@ def _now() -> str:
 # --- totals
 
 
-def _spent(entries: Sequence[_Line], data: str) -> Spent:
-    openings = {entry.release: entry for entry in entries if isinstance(entry, _Opening) and entry.data == data}
-    charges = [entry for entry in entries if isinstance(entry, _Charge) and entry.release in openings]
-    domains = dict.fromkeys(openings, 0.0)
-    for charge in charges:
-        domains[charge.release] += charge.delta
-    rho = sum((charge.rho for charge in charges), Fraction(0))
-    releases = {charge.release for charge in charges}  # one that read nothing does not count
-    converted = [openings[release].delta - domains[release] for release in releases]
-    return Spent(data, len(releases), rho, max(converted, default=0.0), sum(domains.values(), 0.0))
+def _spending(lines: Iterable[Line], data: str, others: Mapping[str, Opening] = NONE) -> DataSpending:
+    """What the charges among these lines cost; `others` are releases of the data that opened before these lines."""
+    lines = tuple(lines)
+    openings = {**others, **_openings(lines, data)}
+    spent: dict[str, Spending] = {}
+    for line in lines:
+        if isinstance(line, Charge) and line.release in openings:
+            opening = openings[line.release]
+            unit = Unit(opening.max_rows_per_person, opening.person, opening.relation)
+            charge = Spending(unit, 0, line.rho, opening.delta, Fraction(line.delta))
+            first = Spending(unit, 1, Fraction(0), opening.delta)
+            spent[line.release] = spent.get(line.release, first) + charge
+    return DataSpending(data, by_unit(spent.values()))
 
 
-def _check_limit(before: Spent, rho: Fraction, delta: float, max_epsilon: float | None) -> None:
-    """Raise if `rho` more than was spent before would exceed a limit on epsilon."""
-    total = epsilon_of(before.rho + rho, max(before.converted, delta))
-    if max_epsilon is not None and total > max_epsilon:
-        raise CutsError([beyond_limit(before, total, max_epsilon)])
+def _openings(lines: Iterable[Line], data: str) -> dict[str, Opening]:
+    return {line.release: line for line in lines if isinstance(line, Opening) and line.data == data}
+
+
+def _check_limit(before: DataSpending, more: Spending, limit: Limit | None) -> None:
+    """Raise if the releases of the data would exceed a limit on epsilon, or if nothing can be said about them."""
+    if limit is None:
+        return
+    after = total(by_unit((*before.by_unit, more)))
+    if after is None:
+        raise CutsError([no_common_unit(before.data, [*before.by_unit, more])])
+    delta = limit.delta or after.spent.delta
+    if after.epsilon_at(delta) > limit.epsilon:
+        raise CutsError([beyond_limit(before, after, limit.epsilon, delta)])
 
 
 # --- diagnostics
 
 
-def beyond_limit(before: Spent, total: float, max_epsilon: float) -> Diagnostic:
+def beyond_limit(before: DataSpending, after: Total, max_epsilon: float, delta: float) -> Diagnostic:
     """A release that would exceed the limit of its owner."""
-    spent = f"{counted(before.releases, 'release')} already spent {before.epsilon:.4g}. " if before.releases else ""
+    spent = before.total
+    already = ""
+    if spent is not None:
+        already = f"{counted(before.releases, 'release')} already spent {spent.epsilon_at(delta):.4g}. "
     return Diagnostic(
         "budget-spent",
-        f"`{before.data}` would reach a total epsilon of {total:.4g}, above the limit of {max_epsilon:g}",
-        help=f"{spent}No rows were read. Fitting from an existing release is free: pass `--from-transcript`.",
+        f"`{before.data}` would reach a total epsilon of {after.epsilon_at(delta):.4g} at delta {delta:g} for "
+        f"{after.unit_in_words}, above the limit of {max_epsilon:g}",
+        help=f"{already}No rows were read. Fitting from an existing release is free: pass `--from-transcript`.",
         exit_code=PRIVACY,
     )
 
 
-def bad_ledger(path: Path, line: int) -> CutsError:
-    """A ledger file that was changed or damaged."""
-    return usage_error(
-        "bad-ledger",
-        f"{path}, line {line}: it does not follow from the lines before it",
-        "the ledger file was changed or damaged; restore it from a backup, or move it away to start a new one",
-    )
-
-
-def ledger_in_use(path: Path, lock: Path, seconds: float) -> CutsError:
-    """A ledger file that another process did not give back in time."""
-    return usage_error(
-        "bad-ledger",
-        f"{path} is in use: another process held its lock for more than {seconds:g} seconds",
-        f"no rows were read; wait until other runs with this ledger have ended, then try again (lock file: {lock})",
+def no_common_unit(data: str, spendings: Sequence[Spending]) -> Diagnostic:
+    """A limit on releases whose costs cannot be added up."""
+    units = "; ".join(dict.fromkeys(f"{each.unit}, {each.unit.relation}" for each in spendings))
+    return Diagnostic(
+        "budget-spent",
+        f"the releases of `{data}` cannot be added up, because they protect different units",
+        help=f"the units: {units}.\nNo rows were read. Use the same `person`, `max_rows_per_person` and `relation` for "
+        "all releases of this data, or leave out `--max-epsilon`.",
+        exit_code=PRIVACY,
     )

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from cuts.privacy.ledger import Event, History, Relation, ReleaseLedger, Terms
+from cuts.privacy.ledger import Event, History, ReleaseLedger, Terms
+from cuts.privacy.units import Relation
 
 
 class LedgerJson(Struct, frozen=True):
@@ -21,13 +22,18 @@ class LedgerJson(Struct, frozen=True):
     person: str | None
     relation: Relation
     rho: Fraction
+    discovery_delta: Fraction
     history: History
     events: tuple[Event, ...]
 
     def ledger(self) -> ReleaseLedger:
-        """The ledger; a `ValueError` or `CutsError` if an event costs too little or the budget does not cover it."""
+        """The ledger; a `ValueError` or `CutsError` if it breaks its promise.
+
+        So it does if the budget exceeds what epsilon and delta allow, if an event costs too little, or if the budget
+        does not cover it.
+        """
         terms = Terms(self.epsilon, self.delta, self.max_rows_per_person, self.person, self.relation)
-        ledger = ReleaseLedger(terms, self.rho, self.history)
+        ledger = ReleaseLedger(terms, self.rho, self.discovery_delta, self.history)
         for event in self.events:
             ledger = ledger.charged(event)
         return ledger
@@ -35,7 +41,13 @@ class LedgerJson(Struct, frozen=True):
 
 def ledger_json(ledger: ReleaseLedger) -> LedgerJson:
     """The ledger as it is written."""
-    return LedgerJson(**asdict(ledger.terms), rho=ledger.rho, history=ledger.history, events=ledger.events)
+    return LedgerJson(
+        **asdict(ledger.terms),
+        rho=ledger.rho,
+        discovery_delta=ledger.discovery_delta,
+        history=ledger.history,
+        events=ledger.events,
+    )
 
 
 def ledger_data(ledger: ReleaseLedger) -> dict[str, Any]:

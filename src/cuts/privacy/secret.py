@@ -1,4 +1,4 @@
-"""A value that cannot be printed, compared, converted or serialised: the true counts of private rows."""
+"""A value that cannot be printed, compared, converted or serialised, only dropped: the true counts of private rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ _Value = TypeVar("_Value")
 
 
 class Secret(Generic[_Value]):
-    """Holds a value that only `reveal` returns; only the trusted core may import `reveal` (a test checks it)."""
+    """Holds a value that only `reveal` returns, until `forget`; only the trusted core may import these two.
+
+    A test checks the imports.
+    """
 
     __slots__ = ("__value",)
 
@@ -31,3 +34,8 @@ class Secret(Generic[_Value]):
 def reveal(secret: Secret[_Value]) -> _Value:
     """The value inside."""
     return secret._Secret__value  # type: ignore[attr-defined, no-any-return]
+
+
+def forget(secret: Secret[_Value]) -> None:
+    """Drop the value, wherever the secret itself is still referred to."""
+    secret._Secret__value = None  # type: ignore[attr-defined]

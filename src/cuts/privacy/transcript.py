@@ -19,12 +19,14 @@ from msgspec import Meta, Struct
 from cuts.count.cover import Clique
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
+from cuts.data.columns import Identifier
 from cuts.data.schema import fingerprint
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, ReleaseLedger, Terms
 from cuts.privacy.query import Owners, Query
 from cuts.privacy.release_json import LedgerJson, from_data, ledger_json, to_data
+from cuts.privacy.workload import LABEL_WEIGHT, column_weights
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic
 from cuts.text.files import read_text
 
@@ -152,7 +154,7 @@ class _MeasureJson(Struct, frozen=True, tag_field="type", tag="measure"):
 
 class _TranscriptJson(Struct, frozen=True):
     format: Literal["cuts-transcript"]
-    version: Literal[1]
+    version: Literal[2]
     codec: dict[str, Any]
     ledger: LedgerJson
     groups: list[Owners]  # each grouping of bins is listed once
@@ -171,18 +173,23 @@ def as_data(transcript: Transcript) -> dict[str, Any]:
             groups = tuple(levels.setdefault(owner, len(levels)) for owner in query.owners)
             answers.append(_MeasureJson(query.clique, groups, answer.sigma, answer.values.ravel().tolist()))
     codec, ledger = codec_data(transcript.codec), ledger_json(transcript.ledger)
-    data: dict[str, Any] = to_data(_TranscriptJson("cuts-transcript", 1, codec, ledger, list(levels), answers))
+    data: dict[str, Any] = to_data(_TranscriptJson("cuts-transcript", 2, codec, ledger, list(levels), answers))
     return data
 
 
 def transcript_from(data: object) -> Transcript:
-    """The transcript of JSON values; `ValueError`, `LookupError`, `TypeError` or `CutsError` for anything else."""
+    """The transcript of JSON values; `ValueError`, `LookupError`, `TypeError` or `CutsError` for anything else.
+
+    A transcript that does not keep its own promise is such a thing: costs above the budget, a budget above what epsilon
+    and delta allow, a read that was charged for less than one unit can change it, a schema that nobody paid for.
+    """
     written: _TranscriptJson = from_data(data, _TranscriptJson)
     answers = tuple(_answer(answer, written.groups) for answer in written.answers)
     transcript = Transcript(codec_from(written.codec), written.ledger.ledger(), answers)
-    sizes = {bins.column.name: bins.size for bins in transcript.codec.columns}
+    _check_schema(transcript)
+    sizes, weights = transcript.codec.sizes, _column_weights(transcript.codec)
     for answer, event in zip(answers, _answered(transcript.ledger), strict=True):
-        _check_paid(answer, event, transcript.ledger.terms)
+        _check_paid(answer, event, transcript.ledger.terms, weights)
         if isinstance(answer, Measurement):
             _check_groups(answer.query, sizes)
     return transcript
@@ -195,12 +202,31 @@ def _answer(written: _MeasureJson | _SelectJson, groups: Sequence[Owners]) -> Me
     return Measurement(query, written.sigma, np.array(written.values, dtype=np.int64).reshape(query.shape))
 
 
-def _check_paid(answer: Measurement | Choice, event: Event, terms: Terms) -> None:
+def _check_schema(transcript: Transcript) -> None:
+    """Raise unless the schema is public, every column of it was discovered if any was, and persons are a column."""
+    schema, terms = transcript.codec.schema, transcript.ledger.terms
+    discovered = {name for event in transcript.ledger.events if event.kind == "discover" for name in event.clique}
+    is_paid = schema.provenance == "discovered" and discovered == {column.name for column in schema.modelled}
+    is_public = schema.provenance in ("declared", "discovered") and not discovered  # discovered by an earlier release
+    if not (is_paid or is_public):
+        raise ValueError("the charges do not match where the schema comes from")
+    if terms.person is not None and not isinstance(schema[terms.person], Identifier):
+        raise ValueError("the column of persons is not an identifier")
+
+
+def _column_weights(codec: Codec) -> dict[str, int]:
+    """How much each column weighs in the scores of a release, which one unit changes by that much."""
+    label = codec.schema.label
+    return column_weights(tuple(codec.sizes), label if label in codec.sizes else None, LABEL_WEIGHT)
+
+
+def _check_paid(answer: Measurement | Choice, event: Event, terms: Terms, weights: Mapping[str, int]) -> None:
     """Raise unless an event charges for this answer, and for at least the sensitivity to one unit."""
     rows = terms.max_rows_per_person
     if isinstance(answer, Choice):
         paid = event.kind == "select" and (answer.candidates, answer.scale) == (event.candidates, event.scale)
-        min_sensitivity = float(rows * GRID * (2 if terms.relation == "replace" else 1))
+        weight = sum(weights[name] for name in answer.clique)  # the heaviest candidate weighs at least as much
+        min_sensitivity = float(rows * GRID * weight * (2 if terms.relation == "replace" else 1))
     else:
         paid = event.kind == "measure" and (answer.query.clique, answer.sigma) == (event.clique, event.scale)
         min_sensitivity = rows * (math.sqrt(2.0) if terms.relation == "replace" else 1.0)
@@ -230,7 +256,7 @@ def load(path: Path) -> Transcript:
 
 
 def bad_transcript(path: Path) -> Diagnostic:
-    """A file that is not a transcript, or was changed."""
-    title = f"{path} is not a transcript of `cuts`, or it was changed"
+    """A file that is not a transcript, was changed, or does not keep the promise that it states."""
+    title = f"{path} is not a transcript of this version of `cuts`, or it was changed and its promise does not hold"
     help = "pass a private model (.synth), or a file that `cuts ledger transcript` wrote"
     return Diagnostic("bad-transcript", title, help=help, exit_code=USAGE)

@@ -12,12 +12,18 @@ def align(header: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequen
     line  level
        3  ROW
     """
-    widths = [max(len(cell) for cell in column) for column in zip(header, *rows, strict=True)]
+    table = [[_on_one_line(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
     lines = []
-    for row in (header, *rows):
+    for row in table:
         cells = [
             cell.rjust(width) if index in right else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def _on_one_line(cell: str) -> str:
+    """The cell with its line breaks and tabs written as in a program: names of real tables have them."""
+    return cell.translate({ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t", 0x2028: "\\u2028", 0x85: "\\x85"})

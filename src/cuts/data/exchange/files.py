@@ -23,7 +23,7 @@ from cuts.data.exchange import arrow_file, csv_file, jsonl_file
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions, Dialect
 from cuts.data.exchange.readable import check_rows, other_columns, unreadable
 from cuts.data.exchange.recast import dictionaries_of, is_text, plain_values, recast
-from cuts.data.exchange.streams import Compression, Kind, Write, check_present, check_writable, whole_or_nothing
+from cuts.data.exchange.streams import Compression, Kind, Write, check_filled, check_writable, whole_or_nothing
 from cuts.data.exchange.text_format import TextFormat, format_of, type_of
 from cuts.data.table import Table
 from cuts.text.diagnostic import usage_error
@@ -78,7 +78,7 @@ def blocks(path: Path | str, form: FileForm | None = None, *, csv: CsvOptions = 
 def scan(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> FileForm:
     """How a file is written, including the types of its columns; a text file is read completely, in constant memory."""
     path = Path(path)
-    kind, compression = check_present(path)
+    kind, compression = check_filled(path)
     match kind:
         case "csv":
             dialect, formats = csv_file.scan(path, csv)
@@ -159,7 +159,7 @@ def _tables(path: Path, form: FileForm | None, csv: CsvOptions) -> Iterator[Tabl
 
 def _check_kind(path: Path, form: FileForm | None) -> tuple[Kind, Compression | None]:
     """The kind and compression of a file; it must be of the kind of `form` unless that is None."""
-    kind, compression = check_present(path)
+    kind, compression = check_filled(path)
     if form is not None and form.kind != kind:
         raise unreadable(f"{path} is not a {form.kind} file", "give a file of the same kind as the one read first")
     return kind, compression

@@ -100,12 +100,20 @@ def with_texts(form: FrameForm, names: Iterable[str]) -> FrameForm:
 def form_like(frame: Any, table: Table) -> FrameForm:
     """The form of a table as a frame of the same library as `frame`; nothing but the type of `frame` is read."""
     if dependencies.is_pandas_dataframe(frame):
-        return from_native(table.arrow.to_pandas())[1]
-    polars = dependencies.is_polars_dataframe(frame), dependencies.is_polars_lazyframe(frame)
-    if not any(polars):
+        return form_in("pandas", table)
+    if dependencies.is_polars_lazyframe(frame):
+        return form_in("polars-lazy", table)
+    return form_in("polars" if dependencies.is_polars_dataframe(frame) else "arrow", table)
+
+
+def form_in(library: Library, table: Table) -> FrameForm:
+    """The form of a table as a frame of a library, with the dtypes that the library itself chooses."""
+    if library == "arrow":
         return from_native(table.arrow)[1]
+    if library == "pandas":
+        return from_native(table.arrow.to_pandas())[1]
     converted = import_module("polars").from_arrow(table.arrow)
-    return from_native(converted.lazy() if polars[1] else converted)[1]
+    return from_native(converted.lazy() if library == "polars-lazy" else converted)[1]
 
 
 # --- Arrow

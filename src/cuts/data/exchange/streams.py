@@ -50,7 +50,7 @@ def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
 
 
 def check_present(path: Path) -> tuple[Kind, Compression | None]:
-    """The kind and compression of a file; raises `CutsError` if it does not exist, is empty or of an unknown kind."""
+    """The kind and compression of a file; raises `CutsError` if it does not exist or is of an unknown kind."""
     if path.is_dir():
         raise unreadable(f"{path} is a directory", "name the table file in it")
     if not path.exists():
@@ -58,6 +58,12 @@ def check_present(path: Path) -> tuple[Kind, Compression | None]:
     file_kind = kind_of(path)
     if file_kind is None:
         raise unreadable(f"{path} has an unknown file extension", EXTENSIONS_HELP)
+    return file_kind
+
+
+def check_filled(path: Path) -> tuple[Kind, Compression | None]:
+    """The same; an empty file raises `CutsError` as well."""
+    file_kind = check_present(path)
     if path.stat().st_size == 0:
         raise unreadable(f"{path} is empty", "give a table with a header and rows")
     return file_kind
