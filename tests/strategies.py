@@ -275,7 +275,7 @@ commands = st.builds(
     expressions,
     st.none() | st.sampled_from(["ROW CONSTRAINT", "IMPLICATION", "STATISTICAL", "FAIRNESS", "UTILITY"]),
     weights,
-    weights,
+    weights | texts,
     st.lists(options, max_size=2).map(tuple),
 )
 privacy = st.just(

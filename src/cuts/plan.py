@@ -17,6 +17,7 @@ from cuts.data.codec import Codec
 from cuts.data.columns import Numeric
 from cuts.data.schema import Category, Schema
 from cuts.data.ties import coordinates
+from cuts.data.units import NUMBER, Unit, spread
 from cuts.lang import tolerance
 from cuts.lang.printer import short
 from cuts.lang.spec import (
@@ -233,9 +234,10 @@ def _promise(command: Bound, way: Way, label: str | None) -> str:
         case RowRule():
             return "guaranteed"
         case TableGoal(goal):
-            slack = sorted(set(_tolerances(goal)))
-            shown = " / ".join(tolerance.shown(each.value, each.basis) for each in slack)
-            return f"checked within {shown}" if any(each.value for each in slack) else "checked as written"
+            slack = sorted(set(_tolerances(goal)), key=lambda pair: pair[0])
+            shown = dict.fromkeys(tolerance.shown(each.value, each.basis, unit) for each, unit in slack)
+            has_none = all(each.value == 0 for each, _ in slack)
+            return "checked as written" if has_none else f"checked within {' / '.join(shown)}"
         case TableAim(budget=budget) if command.weight is None:
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
         case ModelAim(budget=float() as budget) if way in ("steer", "hide") and (
@@ -292,12 +294,12 @@ def _weight(weight: float | None) -> str:
     return "automatic weight" if weight is None else f"weight {short(weight)}"
 
 
-def _tolerances(goal: Goal) -> Sequence[Tolerance]:
+def _tolerances(goal: Goal) -> Sequence[tuple[Tolerance, Unit]]:
     match goal:
         case Relation():
-            return (Tolerance(goal.tolerance, goal.basis),)
+            return ((Tolerance(goal.tolerance, goal.basis), spread(goal.unit)),)
         case Distribution():
-            return (Tolerance(goal.tolerance, "unit"),)
+            return ((Tolerance(goal.tolerance, "unit"), NUMBER),)
         case AllOf(parts) | AnyOf(parts):
             return [each for part in parts for each in _tolerances(part)]
         case _:

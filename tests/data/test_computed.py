@@ -150,3 +150,67 @@ def test_given_cells_change_what_is_computed_of_them() -> None:
     assert (made.numbers("hhmm") == 2300 + made.numbers("minute")).all()
     with pytest.raises(CutsError, match="cannot be given"):
         encode_partial(Table(pa.table({"hhmm": [1200]})), codec)
+
+
+# --- units of time
+
+STAYS = {
+    "admitted": {"kind": "date", "range": ["2024-01-01", "2024-12-31"]},
+    "discharged": {"kind": "date", "range": ["2024-01-01", "2025-12-31"]},
+    "seen": {"kind": "timestamp", "range": ["2024-01-01T00:00:00", "2025-12-31T00:00:00"]},
+}
+KINDS = {
+    "date": {"range": ["2024-01-01", "2026-12-31"]},
+    "timestamp": {"range": ["2024-01-01T00:00:00", "2026-12-31T00:00:00"]},
+    "duration": {"range": ["-999 days", "999 days"]},
+    "integer": {"range": [-999, 999]},
+    "real": {"range": [-1e6, 1e6], "decimals": 3},
+}
+
+
+def stays(kind: str, formula: str) -> Schema:
+    return schema_from({"columns": {**STAYS, "made": {"kind": kind, **KINDS[kind], "formula": formula}}}, "stays")
+
+
+@pytest.mark.parametrize(
+    ("kind", "formula", "expected"),
+    [
+        ("integer", "(discharged - admitted) / '1 day'", 3),
+        ("duration", "discharged - admitted", 3 * 86_400),
+        ("real", '(seen - admitted) / "1 h"', 36),
+        ("date", "admitted + '2 weeks'", 14),
+        ("timestamp", "seen + (discharged - admitted)", 86_400 * 4.5),
+        ("duration", "'2024-01-08' - admitted", 7 * 86_400),
+    ],
+)
+def test_a_formula_computes_with_units(kind: str, formula: str, expected: float) -> None:
+    schema = stays(kind, formula)
+    assert read_schema_again(schema) == schema
+    start = float(schema.number("admitted").low)
+    numbers = {"admitted": start, "discharged": start + 3, "seen": (start + 1.5) * 86_400}
+    made = dict(schema.formulas)["made"].numbers({name: np.array([value]) for name, value in numbers.items()})
+    origin = {"date": start, "timestamp": start * 86_400}.get(kind, 0.0)
+    assert made.tolist() == [origin + expected]
+
+
+def read_schema_again(schema: Schema) -> Schema:
+    return schema_from(as_data(schema), "stays")
+
+
+@pytest.mark.parametrize(
+    ("kind", "formula"),
+    [
+        ("integer", "discharged - admitted"),
+        ("duration", "(discharged - admitted) / '1 day'"),
+        ("duration", "admitted"),
+        ("date", "admitted + 14"),
+        ("date", "admitted + discharged"),
+        ("date", "admitted + 'soon'"),
+    ],
+)
+def test_a_formula_that_mixes_units_is_refused(kind: str, formula: str) -> None:
+    with pytest.raises(CutsError) as error:
+        stays(kind, formula)
+    (problem,) = error.value.diagnostics
+    assert problem.code == "bad-schema"
+    assert "1 day" in problem.title

@@ -33,6 +33,8 @@ HOUR, MINUTE = draw(3, 0, 23, 0).astype(int), draw(4, 0, 59, 0).astype(int)
 WEIGHT, HEIGHT = draw(5, 40, 120, 1), draw(6, 1.4, 2.0, 2)
 DAY, STAY = pd.Timestamp("2024-03-01") + pd.to_timedelta(draw(7, 0, 300, 0), unit="D"), draw(8, 0, 40, 0).astype(int)
 OUT = DAY + pd.to_timedelta(STAY, unit="D")
+SEEN = DAY + pd.to_timedelta(HOUR, unit="h")
+GONE = SEEN + pd.to_timedelta(MINUTE + STAY, unit="min")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,12 @@ OUT = DAY + pd.to_timedelta(STAY, unit="D")
         ({"weight": WEIGHT, "height": HEIGHT, "bmi": np.round(WEIGHT / HEIGHT**2, 1)}, {"bmi": "weight / height ^ 2"}),
         ({"w": WEIGHT, "h": HEIGHT, "area": np.round(WEIGHT * HEIGHT, 3)}, {"area": "w * h"}),
         ({"a": A, "w": WEIGHT, "per": np.round(A / WEIGHT, 3)}, {"per": "a / w"}),
-        ({"day": DAY.date, "stay": STAY, "out": OUT.date}, {"out": "day + stay"}),
+        ({"day": DAY.date, "stay": STAY, "out": OUT.date}, {"out": "day + stay * '1 day'"}),
+        ({"came": SEEN, "left": GONE, "stay": GONE - SEEN}, {"left": "came + stay"}),
+        (
+            {"came": SEEN, "left": GONE, "minutes": (GONE - SEEN).total_seconds() / 60},
+            {"left": "minutes * '60 s' + came"},
+        ),
     ],
 )
 def test_a_relation_is_found(columns: dict[str, Any], expected: dict[str, str]) -> None:

@@ -16,6 +16,7 @@ from cuts.data.codec import Codec, decode, encode
 from cuts.data.codec_file import codec_data, codec_from
 from cuts.data.columns import Integer, Numeric, Real, Temporal
 from cuts.data.conform import conform
+from cuts.data.infer import infer_schema
 from cuts.data.partial_rows import encode_partial, overwrite
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
@@ -117,6 +118,23 @@ def test_values_drawn_elsewhere_are_computed_with() -> None:
     np.testing.assert_array_equal(made.numbers("b") - made.numbers("a"), gap)
 
 
+def test_a_timestamp_is_computed_from_a_date_and_the_seconds_after_midnight() -> None:
+    rng = np.random.default_rng(1)
+    day = rng.integers(19_000, 19_300, 2000)
+    seconds = rng.integers(-3_600, 40_000, 2000)
+    moments = pa.array(day * 86_400 + seconds, mask=rng.random(2000) < 0.1).cast(pa.timestamp("s"))
+    table = Table(pa.table({"a": typed_array(day, True, None), "b": moments}))
+    schema = infer_schema(table, "t")
+    codec = tied_codec(schema, table, 1)
+    made = conform(decode(encode(table, codec), codec, seed=1), schema)
+    between = made.numbers("b") - 86_400 * made.numbers("a")
+    assert (made.missing("b") == table.missing("b")).all()
+    assert np.nanmin(between) >= seconds.min()
+    assert np.nanmax(between) <= seconds.max()
+    assert codec_from(codec_data(codec), schema).ties == codec.ties
+    assert [(tie.column, tie.anchor) for tie in find_ties(conform(table, schema), schema, frozenset())] == [("b", "a")]
+
+
 def dates(rows: int = 2000) -> tuple[Schema, Table]:
     rng = np.random.default_rng(0)
     a = rng.integers(10_000, 11_000, rows)
@@ -141,12 +159,16 @@ def dates(rows: int = 2000) -> tuple[Schema, Table]:
         (Real("a", 0.0, 9.0), Real("b", 0.0, 9.0, decimals=2), False),
         (Integer("a", 0, 9), Integer("b", 0, 9, bins=(3.0, 6.0)), False),  # the schema has its own edges
         (Temporal("a", "date", 0.0, 9.0), Temporal("b", "date", 0.0, 9.0), True),
-        (Temporal("a", "date", 0.0, 9.0), Temporal("b", "timestamp", 0.0, 9.0), False),
+        (Temporal("a", "date", 0.0, 9.0), Temporal("b", "timestamp", 0.0, 9.0), True),
+        (Temporal("a", "timestamp", 0.0, 9.0), Temporal("b", "date", 0.0, 9.0), False),
+        (Temporal("a", "time", 0.0, 9.0), Temporal("b", "timestamp", 0.0, 9.0), False),
         (Temporal("a", "date", 0.0, 9.0), Integer("b", 0, 9), False),
         (Integer("a", 0, 2**52), Integer("b", 0, 9), False),
     ],
 )
-def test_only_numbers_of_a_kind_are_tied(anchor: Numeric, tied: Numeric, expected: bool) -> None:
+def test_only_numbers_of_a_kind_are_tied_and_timestamps_to_dates(
+    anchor: Numeric, tied: Numeric, expected: bool
+) -> None:
     schema = Schema("t", (anchor, tied))
     assert can_tie(tied, anchor, schema) is expected
     assert not can_tie(tied, anchor, replace(schema, label="b"))

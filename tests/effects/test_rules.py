@@ -97,7 +97,7 @@ def test_the_rules_hold_in_every_row_by_two_readings(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["implication", "all"])
-@pytest.mark.parametrize("where", ["age > 50", "kind == a AND bonus > 0.3", "finish >= begin + 30"])
+@pytest.mark.parametrize("where", ["age > 50", "kind == a AND bonus > 0.3", 'finish >= begin + "30 days"'])
 def test_conditions_compose_with_the_rules(name: str, where: str) -> None:
     model = fitted(PROGRAMS[name])
     made = sample_table(model, 500, where=where, seed=1)

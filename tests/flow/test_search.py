@@ -242,7 +242,9 @@ def test_json_has_the_same_facts(folder: Path, found: Tuning) -> None:
         assert point["holds"] == known.holds
         assert point["utility"] == {"mean": known.utility.mean, "std": known.utility.std}
         for told, outcome in zip(point["commands"], known.outcomes, strict=True):
-            assert Outcome(**{**told, "level": outcome.level, "values": tuple(told["values"])}) == outcome
+            assert told["unit"] is None
+            known_fields = {"level": outcome.level, "values": tuple(told["values"]), "unit": outcome.unit}
+            assert Outcome(**{**told, **known_fields}) == outcome
     assert [each["level"] for each in data["points"][0]["commands"]] == ["ROW", "TABLE"]
 
 

@@ -92,7 +92,7 @@ def test_a_tied_model_is_saved_and_drawn_in_any_number_of_chunks(tmp_path: Path)
     "where",
     [
         'discharged >= "2021-06-01"',
-        "discharged - admitted BETWEEN 10 AND 20",
+        'discharged - admitted BETWEEN "10 days" AND "20 days"',
         'discharged IS NULL AND admitted > "2021-01-01"',
         'admitted < "2020-06-01" IMPLIES discharged < "2020-05-01"',
     ],
@@ -155,8 +155,8 @@ def test_a_statistic_about_a_compared_column_leaves_it_its_bins() -> None:
 
 def test_statistics_of_a_difference_are_met_on_the_difference() -> None:
     program = (
-        f"SYNTHESIZE: stays; {STAY_RULE} ENFORCE: E[discharged - admitted] == 6; ENFORCE: P[discharged IS NULL] == 0.1;"
-        "ENFORCE: P[discharged - admitted > 10 | ward == a] == 0.4; END;"
+        f'SYNTHESIZE: stays; {STAY_RULE} ENFORCE: E[discharged - admitted] == "6 days";'
+        'ENFORCE: P[discharged IS NULL] == 0.1; ENFORCE: P[discharged - admitted > "10 days" | ward == a] == 0.4; END;'
     )
     result = run(make_request(program, stays(), config=QUICK, rows=2000), panel=())
     assert [tie.column for tie in result.model.codec.ties] == ["discharged"]

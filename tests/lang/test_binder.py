@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuts.data.conform import conform
-from cuts.data.schema import Category, Integer, Real, Schema
+from cuts.data.schema import Category, Identifier, Integer, Real, Schema
 from cuts.data.table import Table
 from cuts.flow.checks import check
 from cuts.lang.binder import bind, bind_all, bind_predicate
@@ -330,6 +330,25 @@ def test_a_linear_rule_holds_on_exactly_the_rows_it_says(a: str, b: str, c: int,
         contains(compile_rules([rule], grid), encode_variables(table, grid)).tolist()
         == exact.mask(rule, conform(table, schema)).tolist()
     )
+
+
+def test_an_ambiguous_number_offers_what_was_written_first() -> None:
+    schema = Schema("t", (Category("grade", ("1.0", "1", "2")), Integer("n", 0, 9)))
+    _, (problem,) = bind_all(parse("SYNTHESIZE: t; ENFORCE: grade == 1; END;"), schema)
+    assert (problem.code, problem.help) == ("ambiguous-name", 'write it in quotes: "1" or "1.0"')
+
+
+def test_a_word_beside_a_column_is_one_of_its_values() -> None:
+    schema = Schema("t", (Category("grade", ("low", "high")), Integer("n", 0, 9), Identifier("key", "P###")))
+    for text, code, title in (
+        ("middle == grade", "unknown-category", "the column `grade` has no value `middle`"),
+        ("n >= many", "type-mismatch", "`n` holds numbers, `many` is neither a number nor a column"),
+        ("key != P001", "not-modelled", "a command cannot be about `key`"),
+        ("P001 != key", "not-modelled", "a command cannot be about `key`"),
+        ('key != "P001"', "not-modelled", "a command cannot be about `key`"),
+    ):
+        _, (problem,) = bind_all(parse(f"SYNTHESIZE: t; ENFORCE: {text}; END;"), schema)
+        assert (problem.code, problem.title) == (code, title)
 
 
 def test_an_ambiguous_name_is_an_error() -> None:

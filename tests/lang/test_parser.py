@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cuts import check
 from cuts.lang.keywords import RESERVED
@@ -87,6 +89,49 @@ def test_keywords_are_read_in_any_case_and_layout() -> None:
 )
 def test_every_syntax_error_is_named(text: str, expected: list[str]) -> None:
     assert codes(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "written", "help"),
+    [
+        ("IF sex == Male THEN age > 3", "IF sex == Male THEN age > 3", "write `sex == Male IMPLIES age > 3`"),
+        ("if a = 1\n then b = 2", "if a = 1\n then b = 2", "write `a = 1 IMPLIES b = 2`"),
+        ("age > 3 THEN sex == Male", "THEN", "write `IMPLIES`"),
+        ("age > 3 -> sex == Male", "->", "write `IMPLIES`"),
+        ("age > 3 → sex == Male", "→", "write `IMPLIES`"),
+        ("age > 3 && sex == Male", "&&", "write `AND`"),
+        ("age > 3 & sex == Male", "&", "write `AND`"),
+        ("age > 3 || sex == Male", "||", "write `OR`"),
+        ("!(age > 3)", "!", "write `NOT`"),
+        ("sex <> Male", "<>", "write `!=`"),
+        ("sex === Male", "===", "write `==`"),
+        ("age =< 3", "=<", "write `<=`"),
+        ("age ≥ 3", "≥", "write `>=`"),
+        ("age => 3", "=>", "write `>=`, or `IMPLIES` between conditions"),
+        ("race NOT {White}", "NOT", "write `NOT IN {...}`"),
+        ("race IN NOT {White}", "NOT", "write `NOT IN {...}`"),
+        ("race == {White, Black}", "==", "write `IN {...}`"),
+        ("race != {White}", "!=", "write `NOT IN {...}`"),
+        ("race == NOT White", "NOT", "write `!=`, or `NOT` in front of the whole comparison"),
+        ("race IN (White, Black)", "(", "write a set in braces: `IN {White, Black}`"),
+        ("race IS White", "White", "write `==` or `!=`; `IS` is for `IS NULL` and `IS NOT NULL`"),
+    ],
+)
+def test_spellings_of_other_languages_get_the_one_of_this_language(body: str, written: str, help: str) -> None:
+    text = f"SYNTHESIZE: adult; ENFORCE: {body}; END;"
+    for source, read in ((text, parse), (body, parse_expression)):
+        with pytest.raises(CutsError) as caught:
+            read(source)
+        (problem,) = caught.value.diagnostics
+        assert problem.code == "syntax-error"
+        assert problem.span is not None
+        assert (source[problem.span.start : problem.span.end], problem.help) == (written, help)
+
+
+@given(st.from_regex(r"-?([0-9]{1,5}(\.[0-9]{0,3})?|\.[0-9]{1,3})(e[+-]?[0-9]{1,2})?", fullmatch=True))
+def test_a_number_keeps_its_spelling(number: str) -> None:
+    text = f"SYNTHESIZE: t;\n\n    ENFORCE: x <= {number} OR x IN {{{number}}};\n\nEND;\n"
+    assert render(parse(text)) == text
 
 
 @pytest.mark.parametrize("opening", ["NOT ", "(", "-(", "E[", "max(", "age > 3 AND (", "sex == Male IMPLIES ("])

@@ -21,10 +21,10 @@ from cuts.data.table import Table
 from cuts.data.ties import Sign, Tie, coordinates, make_tie, with_hidden
 from cuts.lang.binder import bind, bind_predicate
 from cuts.lang.parser import parse, parse_expression
-from cuts.lang.spec import Pred
+from cuts.lang.spec import ColumnValue, Pred, Relation, Statistic, TableGoal
 from cuts.logic.core import comparisons
 from cuts.logic.tie_choice import keeps_exact, rule_ties
-from cuts.logic.ties import range_rules, substitute
+from cuts.logic.ties import range_rules, substitute, substitute_statistic
 from cuts.plan import plan
 from cuts.read import exact
 from strategies import predicates, tables
@@ -37,6 +37,7 @@ KINDS: tuple[tuple[Numeric, ...], ...] = (
         Real("c", 0.0, 0.9, decimals=1),
     ),
     (Temporal("a", "date", 0.0, 9.0), Temporal("b", "date", 0.0, 12.0, missing=True), Integer("c", 0, 9)),
+    (Temporal("a", "date", 0.0, 2.0), Temporal("b", "timestamp", 0.0, 200_000.0, missing=True), Integer("c", 0, 9)),
 )
 Case = tuple[Schema, tuple[Tie, ...], Table, Pred]
 
@@ -89,6 +90,8 @@ STAYS = Schema(
         Temporal("born", "date", 0.0, 15_000.0),
         Temporal("admitted", "date", 18_000.0, 19_000.0),
         Temporal("discharged", "date", 18_000.0, 19_100.0, missing=True),
+        Temporal("seen", "timestamp", 18_000.0 * 86_400, 19_000.0 * 86_400),
+        Temporal("gone", "timestamp", 18_000.0 * 86_400, 19_100.0 * 86_400),
         Integer("x", 0, 99),
         Integer("y", 0, 99),
         Integer("z", 0, 99),
@@ -105,8 +108,14 @@ STAYS = Schema(
     [
         ("ENFORCE: admitted <= discharged;", [("discharged", "admitted", 1)]),
         ("ENFORCE: discharged IS NULL OR admitted <= discharged;", [("discharged", "admitted", 1)]),
-        ("ENFORCE: ward == a IMPLIES discharged - admitted <= 30;", [("discharged", "admitted", 1)]),
-        ("ENFORCE: discharged > admitted; ENFORCE: discharged - admitted < 60;", [("discharged", "admitted", 1)]),
+        ('ENFORCE: ward == a IMPLIES discharged - admitted <= "30 days";', [("discharged", "admitted", 1)]),
+        ('ENFORCE: discharged > admitted; ENFORCE: discharged - admitted < "P60D";', [("discharged", "admitted", 1)]),
+        ("ENFORCE: admitted <= seen;", [("seen", "admitted", 1)]),
+        (
+            'ENFORCE: seen - admitted <= "36 h"; ENFORCE: seen <= gone; ENFORCE: E[gone - seen] == "3 days";',
+            [("seen", "admitted", 1), ("gone", "seen", 1)],
+        ),
+        ('ENFORCE: admitted <= seen; ENFORCE: E[seen] == "2021-01-01";', []),
         ("ENFORCE: x <= y; ENFORCE: y <= z;", [("y", "x", 1), ("z", "y", 1)]),
         ("ENFORCE: x + y <= 100;", [("y", "x", -1)]),
         ("ENFORCE: x <= y; ENFORCE: y > 5;", [("x", "y", 1)]),  # `y` is compared alone, so it keeps its own bins
@@ -136,6 +145,20 @@ def test_a_tied_rule_is_about_one_column_and_repaired() -> None:
     assert leaf.form.columns == ("discharged - admitted",)
     assert (leaf.op, leaf.bound) == (">=", 0.0)
     assert [step.way for step in plan(spec).steps] == ["diagram + repair"]
+
+
+def test_a_rule_on_a_timestamp_and_its_day_is_one_on_the_seconds_between() -> None:
+    commands = 'ENFORCE: seen - admitted <= "36 h"; ENFORCE: E[seen - admitted] == "12 h";'
+    spec = bind(parse(f"SYNTHESIZE: t; {commands} END;"), STAYS)
+    ties = rule_ties([spec], STAYS)
+    (leaf,) = comparisons(substitute(spec.rules[0].pred, STAYS, ties))
+    assert leaf.form.columns == ("seen - admitted",)
+    assert (leaf.op, leaf.bound) == ("<=", 129_600.0)
+    goal = spec.commands[1]
+    assert isinstance(goal, TableGoal)
+    assert isinstance(goal.goal, Relation)
+    assert isinstance(goal.goal.left, Statistic)
+    assert substitute_statistic(goal.goal.left, STAYS, ties).args == (ColumnValue("seen - admitted"),)
 
 
 def test_ranges_of_tied_and_computed_columns_become_rules() -> None:

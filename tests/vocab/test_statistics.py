@@ -82,7 +82,7 @@ def test_a_taken_name_is_an_error_naming_its_owner() -> None:
 def test_an_entry_nobody_could_use_is_an_error() -> None:
     with pytest.raises(ValueError, match="upper-case word, not 'Midrange'"):
         add_statistic("Midrange", "value")
-    with pytest.raises(ValueError, match="has the unit 'metres'; it is one of value, squared"):
+    with pytest.raises(ValueError, match="has the unit 'metres'; it is one of value, spread, squared"):
         add_statistic("MIDRANGE", "metres")
 
 

@@ -8,6 +8,8 @@ from math import floor, isfinite, isnan, log10
 from typing import Any
 
 from cuts.assess.verify import Fact, Rows, Verdict
+from cuts.data.units import Unit, spread
+from cuts.lang import units
 from cuts.lang.printer import number, short
 from cuts.lang.spec import Level
 from cuts.lang.tolerance import shown
@@ -43,8 +45,17 @@ def _summary(verdicts: Sequence[Verdict]) -> str:
 
 
 def as_data(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
-    """The verdicts as JSON values; an undefined number is null."""
-    return [plain({**asdict(verdict), "level": verdict.level.value}) for verdict in verdicts]  # type: ignore[misc]
+    """The verdicts as JSON values; an undefined number is null, as is the unit of a plain number."""
+    return [_verdict_data(verdict) for verdict in verdicts]
+
+
+def _verdict_data(verdict: Verdict) -> dict[str, Any]:
+    facts = [_fact_data(fact) for fact in verdict.facts]
+    return plain({**asdict(verdict), "level": verdict.level.value, "facts": facts})  # type: ignore[return-value]
+
+
+def _fact_data(fact: Fact) -> dict[str, Any]:
+    return {**asdict(fact), "unit": units.name(fact.unit)}
 
 
 def _measured(verdict: Verdict) -> str:
@@ -78,9 +89,10 @@ def _fact(fact: Fact) -> str:
     if isnan(fact.value) or (fact.target is not None and isnan(fact.target)):
         return f"{lead}undefined (no rows, or a constant column)"
     if fact.target is None:
-        return f"{lead}{short(fact.value)}"
-    slack = f" within {shown(fact.tolerance, fact.basis)}" if fact.tolerance else ""
-    return f"{lead}{short(fact.value)}, target {fact.op} {short(fact.target)}{slack}"
+        return f"{lead}{units.show(fact.value, fact.unit)}"
+    slack = f" within {shown(fact.tolerance, fact.basis, spread(fact.unit))}" if fact.tolerance else ""
+    value, target = (units.show(number, fact.unit) for number in (fact.value, fact.target))
+    return f"{lead}{value}, target {fact.op} {target}{slack}"
 
 
 def _learners(verdicts: Sequence[Verdict]) -> str:
@@ -114,12 +126,12 @@ def _statistics(verdicts: Sequence[Verdict]) -> str:
     columns = [
         ("line", [str(verdict.line) for verdict in verdicts for _ in verdict.facts]),
         ("statistic", [fact.statistic for fact in facts]),
-        ("real", [_number(fact.real, fact.tolerance) for fact in facts]),
-        ("model", [_number(fact.model, fact.tolerance) for fact in facts]),
-        ("table", [_number(_in_table(fact), fact.tolerance) for fact in facts]),
+        ("real", [_number(fact.real, fact) for fact in facts]),
+        ("model", [_number(fact.model, fact) for fact in facts]),
+        ("table", [_number(fact.measured, fact) for fact in facts]),
         ("target", [_target(fact) for fact in facts]),
-        ("tolerance", [_number(fact.tolerance) for fact in facts]),
-        (_RANGE, [_range(fact.interval) for fact in facts]),
+        ("tolerance", [_tolerance(fact) for fact in facts]),
+        (_RANGE, [_range(fact.interval, fact.measured_unit) for fact in facts]),
     ]
     optional = {"real", "model", _RANGE}  # left out if no fact has a value
     shown = [(head, cells) for head, cells in columns if head not in optional or set(cells) != {_NONE}]
@@ -128,32 +140,33 @@ def _statistics(verdicts: Sequence[Verdict]) -> str:
     return align(heads, list(zip(*(cells for _, cells in shown), strict=True)), right=right)
 
 
-def _in_table(fact: Fact) -> float:
-    return fact.value - fact.target if fact.gap and fact.target is not None else fact.value
-
-
-def _number(value: float | None, tolerance: float | None = None) -> str:
+def _number(value: float | None, fact: Fact) -> str:
     """A number rounded to a hundredth of its tolerance."""
     if value is None:
         return _NONE
-    if tolerance and isfinite(value):
-        value = round(value, 2 - floor(log10(tolerance))) + 0.0  # no minus sign before a zero
-    return short(value)
+    if fact.tolerance and isfinite(value):
+        value = round(value, 2 - floor(log10(fact.tolerance))) + 0.0  # no minus sign before a zero
+    return units.show(value, fact.measured_unit)
+
+
+def _tolerance(fact: Fact) -> str:
+    return _NONE if fact.tolerance is None else units.show(fact.tolerance, spread(fact.unit))
 
 
 def _target(fact: Fact) -> str:
     if fact.target is None:
         return _NONE
-    return f"{'' if fact.op == '==' else f'{fact.op} '}{short(0.0 if fact.gap else fact.target)}"
+    target = units.show(0.0 if fact.gap else fact.target, fact.measured_unit)
+    return target if fact.op == "==" else f"{fact.op} {target}"
 
 
-def _range(interval: tuple[float, float] | None) -> str:
+def _range(interval: tuple[float, float] | None, unit: Unit) -> str:
     """Both ends, rounded to two digits of the width."""
     if interval is None:
         return _NONE
     low, high = interval
-    if not high > low:
-        return f"{short(low)} .. {short(high)}"
+    if unit.is_time or not high > low:
+        return f"{units.show(low, unit)} .. {units.show(high, unit)}"
     decimals = 1 - floor(log10(high - low))
     return f"{number(round(low, decimals))} .. {number(round(high, decimals))}"
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from cuts.data.conform import conform
 from cuts.data.table import Table
-from cuts.lang.printer import short
+from cuts.data.units import spread
+from cuts.lang import units
+from cuts.lang.printer import code
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -48,7 +50,7 @@ def check_support(spec: Spec, table: Table) -> tuple[Diagnostic, ...]:
             case TableGoal(goal):
                 for relation in _relations(goal):
                     for stat in statistics_of(relation):
-                        diagnostics += _thin_condition(stat, relation.tolerance, command, typed, spec)
+                        diagnostics += _thin_condition(stat, relation, command, typed, spec)
             case ModelGoal(measure) | ModelAim(_, measure):
                 diagnostics += _small_groups(measure, command, typed)
             case RowRule() | TableAim() | Privacy():
@@ -70,9 +72,10 @@ def _relations(goal: Goal) -> Iterator[Relation]:
 
 
 def _thin_condition(
-    stat: Statistic, tolerance: float, command: TableGoal, table: Table, spec: Spec
+    stat: Statistic, relation: Relation, command: TableGoal, table: Table, spec: Spec
 ) -> Iterator[Diagnostic]:
     """A mean or share over so few rows that its margin of error exceeds the tolerance."""
+    tolerance = relation.tolerance
     if stat.given is None or not statistics()[stat.name].is_mean or tolerance == 0:
         return
     rows = exact.mask(stat.given, table)
@@ -84,7 +87,11 @@ def _thin_condition(
         values = exact.mask(arg, table)[rows].astype(np.float64)
     margin = STANDARD_ERRORS_95 * float(values.std()) / sqrt(len(values)) if len(values) else float("inf")
     if len(values) < 2 or margin > tolerance:
-        yield rare_condition(command, len(values), margin, tolerance)
+        unit = spread(relation.unit)
+        asked = f"you ask for {units.show(tolerance, unit, 3)}"
+        known = f"the margin of error in the real data is {units.show(margin, unit, 3)}"
+        why = f"{known}; {asked}" if len(values) > 1 else "too few to estimate a margin of error"
+        yield rare_condition(command, stat.condition, len(values), why)
 
 
 def _small_groups(measure: MeasureOf, command: ModelGoal | ModelAim, table: Table) -> Iterator[Diagnostic]:
@@ -95,14 +102,13 @@ def _small_groups(measure: MeasureOf, command: ModelGoal | ModelAim, table: Tabl
             yield small_group(command, name, *min(small, key=lambda pair: pair[1]))
 
 
-def rare_condition(command: TableGoal, rows: int, margin: float, tolerance: float) -> Diagnostic:
-    """A statistic whose margin of error exceeds its tolerance."""
+def rare_condition(command: TableGoal, condition: str, rows: int, why: str) -> Diagnostic:
+    """A statistic whose margin of error exceeds its tolerance; `condition` is what its rows meet."""
     return Diagnostic(
         "rare-condition",
-        "too few rows meet the condition for the tolerance",
+        f"too few rows meet {code(condition)} for the tolerance",
         command.origin.body_span,
-        f"{counted(rows, 'row')}: the margin of error in the real data is {short(margin, 3)}; "
-        f"you ask for {short(tolerance, 3)}",
+        f"{counted(rows, 'row')}: {why}",
         "widen the tolerance with `WITHIN`, or use a condition that more rows meet",
         severity="warning",
     )

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from cuts.assess.verify import Fact, Verdict, holds
+from cuts.assess.verify import Verdict, holds
+from cuts.data.units import NUMBER, Unit
 from cuts.lang.spec import Level
 
 
@@ -32,6 +33,7 @@ class Outcome:
     level: Level
     holds: int | None
     values: tuple[float, ...]
+    unit: Unit = NUMBER  # what the first of them counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +87,11 @@ def _outcome(folds: Sequence[Verdict]) -> Outcome:
     first = folds[0]
     folds_held = None if first.holds is None else sum(verdict.holds is True for verdict in folds)
     means = tuple(fmean(numbers) for numbers in zip(*map(_numbers, folds), strict=True))
-    return Outcome(first.number, first.line, first.title, first.level, folds_held, means)
+    unit = first.facts[0].measured_unit if first.facts else NUMBER
+    return Outcome(first.number, first.line, first.title, first.level, folds_held, means, unit)
 
 
 def _numbers(verdict: Verdict) -> list[float]:
     if verdict.rows is not None:
         return [verdict.rows.satisfied / verdict.rows.total]
-    return [_number(fact) for fact in verdict.facts]
-
-
-def _number(fact: Fact) -> float:
-    return fact.value - fact.target if fact.gap and fact.target is not None else fact.value
+    return [fact.measured for fact in verdict.facts]

@@ -15,6 +15,7 @@ from cuts.assess.panel import PanelResult, ReferenceRows, evaluate_panel
 from cuts.data.conform import conform
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.data.units import NUMBER, Unit, spread
 from cuts.lang.comparisons import Comparison, comparisons, comparisons_of
 from cuts.lang.spec import (
     AllOf,
@@ -62,7 +63,8 @@ class Fact:
 
     Where the target is a statistic of the table too, the fact is a `gap`: then `statistic`, `interval`, `real` and
     `model` are about `value - target`. `interval` is the 95 % range of the number in a new sample of as many rows
-    (`assess/bootstrap.py`), `real` the number in the real table, `model` the number in the model.
+    (`assess/bootstrap.py`), `real` the number in the real table, `model` the number in the model. All numbers count the
+    `unit`; a gap between two moments is a duration.
     """
 
     value: float
@@ -77,6 +79,17 @@ class Fact:
     gap: bool = False
     statistic: str = ""
     basis: Basis = "stated"  # of the tolerance
+    unit: Unit = NUMBER
+
+    @property
+    def measured(self) -> float:
+        """The number that decides: the value, or for a gap the value minus the target."""
+        return self.value - self.target if self.gap and self.target is not None else self.value
+
+    @property
+    def measured_unit(self) -> Unit:
+        """What that number counts."""
+        return spread(self.unit) if self.gap else self.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +199,7 @@ def _fact(number: Comparison, table: Table, schema: Schema) -> Fact:
     """A number of the table beside its target, if it has one."""
     value = exact.value(number.value, table, schema)
     if number.target is None or number.op is None or number.tolerance is None:
-        return Fact(value, None, None, None, None, statistic=number.text)
+        return Fact(value, None, None, None, None, statistic=number.text, unit=number.unit)
     target = exact.value(number.target, table, schema)
     is_met = _within(value, number.op, target, number.tolerance)
     return Fact(
@@ -199,6 +212,7 @@ def _fact(number: Comparison, table: Table, schema: Schema) -> Fact:
         gap=number.is_gap,
         statistic=number.text,
         basis=number.basis,
+        unit=number.unit,
     )
 
 

@@ -12,7 +12,10 @@ from cuts.assess import drift
 from cuts.assess import render as verdicts
 from cuts.assess.render import plain
 from cuts.assess.render_quality import against_fitted
+from cuts.data.units import NUMBER
+from cuts.lang import units
 from cuts.lang.printer import short
+from cuts.lang.spec import TableAim
 from cuts.privacy.transcript import promise
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
@@ -157,9 +160,11 @@ def _trade_off(curve: TradeOff, model: Model) -> str:
     )
     trials = [(curve.start, "before"), *((trial, "") for trial in curve.trials)]
     nearest = min(curve.trials, key=lambda trial: abs(trial.value - curve.chosen), default=curve.start)
+    aims = [command for command in model.spec.commands if isinstance(command, TableAim)]
+    unit = next((aim.unit for aim in aims if aim.origin.line == curve.line), NUMBER)
     cells = [
         [
-            short(trial.value, 4),
+            units.show(trial.value, unit, 4),
             _percent(trial.utility),
             "" if note else _percent(max(0.0, 1.0 - trial.utility / curve.start.utility)),
             "chosen" if trial is nearest else note,

@@ -23,7 +23,7 @@ from cuts.cli.progress import show_progress
 from cuts.cli.request import check_no_rows, check_places, read_transcript
 from cuts.cli.shared import print_json, say, stoppable
 from cuts.flow import checks, inputs
-from cuts.lang.printer import short
+from cuts.lang import units
 from cuts.lang.spec import Level
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
@@ -273,7 +273,7 @@ def _measured(outcome: Outcome) -> str:
     """The first number of a command; of a row rule the percentage of rows that satisfy it."""
     if outcome.level is Level.ROW:
         return f"{100 * outcome.values[0]:.2f} %"
-    return short(outcome.values[0], 4) if outcome.values else _NONE
+    return units.show(outcome.values[0], outcome.unit, 4) if outcome.values else _NONE
 
 
 def _advice(tuning: Tuning) -> str:
@@ -304,6 +304,9 @@ def as_data(tuning: Tuning, command: str | None) -> dict[str, Any]:
 
 
 def _point_data(point: Point) -> object:
-    commands = [{**asdict(outcome), "level": outcome.level.value} for outcome in point.outcomes]
+    commands = [
+        {**asdict(outcome), "level": outcome.level.value, "unit": units.name(outcome.unit)}
+        for outcome in point.outcomes
+    ]
     utility = asdict(point.utility)
     return plain({"values": dict(point.values), "utility": utility, "holds": point.holds, "commands": commands})

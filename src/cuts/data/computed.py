@@ -2,14 +2,15 @@
 
 A computed column is not modelled: its value follows from other columns of the row, rounded to its own decimals, and is
 missing where one of them is. A formula is read from the text in the schema; a linear one is also a sum, which row rules
-can be about.
+can be about. Dates, times and durations have the units they have in programs (`data/units.py`), so the nights between
+two dates are `(discharged - admitted) / '1 day'`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias, assert_never
 
@@ -17,11 +18,15 @@ import numpy as np
 
 from cuts.data.columns import Numeric
 from cuts.data.table import Bools, Floats
+from cuts.data.units import NUMBER, Unit, combined, comparable, unit_of, written_time
 
 Operator = Literal["+", "-", "*", "/", "^"]
 LinearSum: TypeAlias = tuple[dict[str, Fraction], Fraction]  # coefficients of columns, and a constant
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+\.?\d*|\.\d+)|(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`]+)`|(?P<sign>[-+*/^()]))")
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>\d+\.?\d*|\.\d+)|(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`]+)`|(?P<sign>[-+*/^()])"""
+    r"""|(?P<text>"[^"]*"|'[^']*'))"""
+)
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 RELATIVE_ERROR = 1e-9  # of float64 arithmetic, generously
 MAX_POWER = 4
@@ -29,9 +34,10 @@ MAX_POWER = 4
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number."""
+    """A number, or a duration or moment in seconds."""
 
     value: Fraction
+    unit: Unit = NUMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,19 @@ def parse_formula(text: str) -> Formula:
     if not formula.columns:
         raise ValueError(f"the formula `{text}` names no column")
     return formula
+
+
+def with_units(formula: Formula, column: Numeric, columns: Mapping[str, Numeric]) -> Formula:
+    """The formula that computes a column from others, all numbers counting what they count there.
+
+    Raises `ValueError` where dates, durations and plain numbers are mixed.
+    """
+    root, unit = _in_seconds(formula.root, formula.text, columns)
+    own = unit_of(column)
+    if not comparable(unit, own):
+        raise ValueError(_mixed(formula.text))
+    factor = own.per(1)
+    return Formula(formula.text, root if factor == 1 else Binary("/", root, Constant(factor)))
 
 
 def written_name(column: str) -> str:
@@ -155,6 +174,9 @@ class _Parser:
         token = self._token()
         if token is None:
             raise self._unexpected()
+        if token["text"] is not None:
+            self._place = token.end()
+            return self._time(token["text"])
         if token["sign"] is None:
             self._place = token.end()
             number = token["number"]
@@ -165,6 +187,12 @@ class _Parser:
         if not self._takes(")"):
             raise self._unexpected()
         return inner
+
+    def _time(self, written: str) -> Constant:
+        time = written_time(written[1:-1])
+        if time is None:
+            raise ValueError(f"{written} in the formula `{self._text}` is not a duration such as '1 day'")
+        return Constant(Fraction(repr(time[0])), time[1])
 
     def end(self) -> None:
         """Raise unless everything was read."""
@@ -185,6 +213,33 @@ class _Parser:
         rest = self._text[self._place :].strip()
         where = f"at `{rest[:20]}`" if rest else "at its end"
         return ValueError(f'the formula `{self._text}` cannot be read {where}; write e.g. "a + b" or "w / h ^ 2"')
+
+
+# --- units
+
+
+def _in_seconds(node: Node, text: str, columns: Mapping[str, Numeric]) -> tuple[Node, Unit]:
+    """A node in which all times count seconds, and what it counts itself."""
+    match node:
+        case Constant(_, unit):
+            return node, unit
+        case Value(column):
+            unit = unit_of(columns[column])
+            factor = unit.per(1)
+            return (node if factor == 1 else Binary("*", node, Constant(factor))), replace(unit, seconds=1)
+        case Binary(operator, first, second):
+            (left, one), (right, other) = (_in_seconds(part, text, columns) for part in (first, second))
+            unit_or_none = NUMBER if operator == "^" and not one.is_time else combined(operator, one, other)
+            if unit_or_none is None:
+                raise ValueError(_mixed(text))
+            return Binary(operator, left, right), unit_or_none
+        case _:
+            assert_never(node)
+
+
+def _mixed(text: str) -> str:
+    hint = "multiply a number by '1 day', or divide a difference by it"
+    return f"the formula `{text}` mixes dates, durations and numbers: {hint}"
 
 
 # --- readings of a formula

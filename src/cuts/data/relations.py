@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cuts.data.columns import Numeric, Temporal, is_written_as_text
-from cuts.data.computed import RELATIVE_ERROR, Formula, breaks, parse_formula, written_name
+from cuts.data.computed import RELATIVE_ERROR, Formula, breaks, parse_formula, with_units, written_name
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
+from cuts.data.units import DAY, Unit, spread, unit_of
 
 FACTORS = (1, -1, 10, 60, 100, 1000, 3600)  # coefficients of columns in sums
 MAX_ROWS = 20_000  # rows that are used, evenly spread
@@ -84,11 +85,12 @@ def _relations_of(column: Numeric, columns: list[Numeric], numbers: Mapping[str,
         return
     values = np.stack([numbers[name][rows] for name in names], axis=1)
     plain = [not isinstance(c, Temporal) for c in others]
-    candidates = [*_sums(target[rows], values, names)]
+    candidates = [*_sums(target[rows], values, column, others)]
     if not isinstance(column, Temporal):
         candidates += _products(target[rows], values, names, plain, column.per_unit)
+    by_name = {c.name: c for c in others}
     for rank, text in candidates:
-        formula = parse_formula(text)
+        formula = with_units(parse_formula(text), column, by_name)
         if not breaks(formula, column, numbers).any():
             yield Relation(column.name, formula, rank)
 
@@ -96,7 +98,7 @@ def _relations_of(column: Numeric, columns: list[Numeric], numbers: Mapping[str,
 # --- candidates
 
 
-def _sums(target: Floats, values: Floats, names: list[str]) -> Iterator[tuple[int, str]]:
+def _sums(target: Floats, values: Floats, column: Numeric, others: list[Numeric]) -> Iterator[tuple[int, str]]:
     """The sums of two columns with simple coefficients that equal the target on some rows."""
     weights = np.random.default_rng(0).random(len(target)) + 0.5
     factors = np.repeat(FACTORS, values.shape[1])
@@ -115,7 +117,10 @@ def _sums(target: Floats, values: Floats, names: list[str]) -> Iterator[tuple[in
                 rank = {(1, 1): 0, (-1, 1): 2}.get(
                     (min(factors[one], factors[other]), max(factors[one], factors[other])), 1
                 )
-                yield rank, _sum_text(names[owners[one]], factors[one], names[owners[other]], factors[other])
+                pair = [(int(factors[each]), others[owners[each]]) for each in (one, other)]
+                text = _sum_text(sorted(pair, key=lambda term: -term[0]), column)
+                if text is not None:
+                    yield rank, text
 
 
 def _products(
@@ -136,11 +141,37 @@ def _products(
                 yield rank, f"{written_name(names[one])} {sign} {written_name(names[other])}{power}"
 
 
-def _sum_text(one: str, factor: int, other: str, other_factor: int) -> str:
-    """A sum as it is written: the larger coefficient first."""
-    terms = sorted([(factor, one), (other_factor, other)], key=lambda term: -term[0])
-    texts = [written_name(name) if abs(each) == 1 else f"{written_name(name)} * {each}" for each, name in terms]
-    return f"{texts[0]} {'-' if terms[1][0] < 0 else '+'} {texts[1]}"
+def _sum_text(terms: list[tuple[int, Numeric]], column: Numeric) -> str | None:
+    """A sum of two columns as it is written, the larger coefficient first; None if its units do not fit the column."""
+    (first, one), (second, other) = terms
+    own, unit = unit_of(column), unit_of(one)
+    if unit.axis is not None and unit == unit_of(other) and (first, second) == (1, -1) and own.axis is None:
+        difference = f"{written_name(one.name)} - {written_name(other.name)}"
+        return difference if own == spread(unit) else f"({difference}) / '{_one(unit)}'" if not own.is_time else None
+    texts = [_term(abs(factor), part, own) for factor, part in terms]
+    joined = f"{texts[0]} {'-' if second < 0 else '+'} {texts[1]}"
+    points = sum(unit_of(part).axis is not None for _, part in terms)
+    return joined if None not in texts and points == (own.axis is not None) else None
+
+
+def _term(factor: int, part: Numeric, own: Unit) -> str | None:
+    """A column times a number, in the unit of a column it is part of; None where that has no meaning."""
+    unit, name = unit_of(part), written_name(part.name)
+    if unit.axis not in (None, own.axis) or (unit.axis is not None and factor != 1):
+        return None
+    if unit.is_time == own.is_time:
+        return name if factor == 1 else f"{name} * {factor}"
+    if own.is_time:
+        return f"{name} * '{_one(own) if factor == 1 else f'{factor} {_many(own)}'}'"
+    return f"{name} / '{_one(unit)}'" if factor == 1 else f"{name} * {factor} / '{_one(unit)}'"
+
+
+def _one(unit: Unit) -> str:
+    return "1 day" if unit.seconds == DAY else "1 s"
+
+
+def _many(unit: Unit) -> str:
+    return "days" if unit.seconds == DAY else "s"
 
 
 # --- rows

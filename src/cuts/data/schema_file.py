@@ -12,7 +12,7 @@ from typing import Any
 import tomli_w
 
 from cuts.data.columns import Binning, Numeric, is_written_as_text
-from cuts.data.computed import Formula, parse_formula
+from cuts.data.computed import Formula, parse_formula, with_units
 from cuts.data.exchange.text_format import pattern_of
 from cuts.data.identifiers import counts_up
 from cuts.data.number_texts import format_of
@@ -37,6 +37,12 @@ _TOP_KEYS = ("name", "label", "protected", "drop", "max_categories", "min_count"
 _MOMENT_KINDS = ("date", "time", "timestamp", "duration")
 _KINDS = ("category", "integer", "real", *_MOMENT_KINDS, "id", "empty")
 _NUMERIC_KEYS = ("kind", "range", "bins", "binning", "missing", "derived_from", "formula")
+_RANGES = {
+    "date": '["2020-01-31", "2026-12-31"]',
+    "timestamp": '["2020-01-31T00:00:00", "2026-12-31T23:59:59"]',
+    "time": '["08:00:00", "18:00:00"]',
+    "duration": '["0 s", "30 days"]',
+}
 _TEXT_KEYS = ("texts", "format")
 _FORMULA_HELP = (
     "a formula can use numbers, dates and times that are neither derived nor computed themselves\n"
@@ -87,7 +93,7 @@ def render_declaration(schema: Schema) -> str:
 def schema_from(data: object, title: str) -> Schema:
     """The schema in plain values; `title` names it in messages. Raises `CutsError` with every problem."""
     if not isinstance(data, Mapping):
-        raise CutsError([bad_schema(title, "a schema must be a table of keys", "name = ..., [columns.age] ...")])
+        raise CutsError([bad_schema(title, "a schema must be a table of keys", "name = ..., [columns.NAME] ...")])
     problems = [
         bad_schema(title, f"there is no key `{key}` in a schema", _renamed(key) or did_you_mean(str(key), _TOP_KEYS))
         for key in data
@@ -95,7 +101,7 @@ def schema_from(data: object, title: str) -> Schema:
     ]
     tables = data.get("columns")
     if not isinstance(tables, Mapping) or not tables:
-        example = '[columns.age]\nkind = "integer"\nrange = [17, 90]'
+        example = '[columns.NAME]\nkind = "integer"\nrange = [LOWEST, HIGHEST]'
         raise CutsError([*problems, bad_schema(title, "the table `columns` is missing", example)])
     columns = [_column(str(name), fields, title, problems) for name, fields in tables.items()]
     derived = tuple(
@@ -147,7 +153,7 @@ def _formulas(
     sources = {
         fields["derived_from"] for fields in tables.values() if isinstance(fields, Mapping) and "derived_from" in fields
     }
-    numeric = {c.name for c in columns if isinstance(c, Numeric) and not is_written_as_text(c)}
+    numeric = {c.name: c for c in columns if isinstance(c, Numeric) and not is_written_as_text(c)}
     formulas = []
     for name, text in texts.items():
         where = f"{title}, column `{name}`"
@@ -165,6 +171,11 @@ def _formulas(
                 problems.append(bad_schema(where, f"`{used}` is not a column", did_you_mean(used, [*map(str, tables)])))
             elif used in texts or used in derived or used not in numeric:
                 problems.append(bad_schema(where, f"`{used}` cannot be part of a formula", _FORMULA_HELP))
+        if name in numeric and numeric.keys() >= set(formula.columns):
+            try:
+                formula = with_units(formula, numeric[name], numeric)
+            except ValueError as error:
+                problems.append(bad_schema(where, str(error)))
         formulas.append((name, formula))
     return tuple(formulas)
 
@@ -176,12 +187,13 @@ def _has_formula(fields: object) -> bool:
 def _role_problems(data: Mapping[str, Any], names: set[str], title: str) -> Iterator[Diagnostic]:
     """The problems with `label`, `protected` and `drop`."""
     label, protected, dropped = data.get("label"), data.get("protected", []), data.get("drop", [])
+    last = json.dumps(str(list(data["columns"])[-1]), ensure_ascii=False)
     if label is not None and not isinstance(label, str):
-        yield bad_schema(title, "`label` must be the name of a column", 'label = "salary"')
+        yield bad_schema(title, "`label` must be the name of a column", f"label = {last}")
     elif label is not None and label not in names:
         yield bad_schema(title, f"the label `{label}` is not a column", did_you_mean(label, names))
     if not _is_list_of_strings(protected):
-        yield bad_schema(title, "`protected` must be a list of columns", 'protected = ["sex"]')
+        yield bad_schema(title, "`protected` must be a list of columns", f"protected = [{last}]")
         protected = []
     for name in protected:
         if name not in names:
@@ -258,7 +270,7 @@ def _make(name: str, kind: str, fields: Mapping[str, Any]) -> Column:
 def _category(name: str, fields: Mapping[str, Any], missing: bool) -> Category:
     categories = fields.get("categories")
     if not isinstance(categories, list) or any(c is None or isinstance(c, list | dict | float) for c in categories):
-        raise ValueError('it needs `categories`, a list of strings, e.g. ["Female", "Male"]')
+        raise ValueError('it needs `categories`, a list of strings, e.g. ["no", "yes"]')
     texts = tuple(str(c).lower() if isinstance(c, bool) else str(c) for c in categories)
     return Category(name, texts, _flag(fields, "ordered"), missing)
 
@@ -312,7 +324,7 @@ def _checked(column: Integer | Real) -> Integer | Real:
 
 
 def _limits(kind: str, limits: object) -> tuple[float, float]:
-    example = {"date": '["2020-01-31", "2026-12-31"]'}.get(kind, "[17, 90]")
+    example = _RANGES.get(kind, "[0, 100]")
     if not isinstance(limits, list) or len(limits) != 2:
         raise ValueError(f"it needs `range`, its lowest and highest value, e.g. {example}")
     if kind in _MOMENT_KINDS:

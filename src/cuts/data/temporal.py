@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from decimal import Decimal
 
 from cuts.data.columns import MomentKind
 
 _EPOCH = dt.date(1970, 1, 1)
-_DURATION = re.compile(
-    r"(?P<amount>-?\d+(?:\.\d+)?)\s*(?P<unit>days?|d|hours?|h|minutes?|min|m|seconds?|s)?", re.IGNORECASE
-)
-_SECONDS_PER_UNIT = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_BARE = re.compile(r"-?\d+(?:\.\d+)?")  # in schemas and tables, a duration without a unit counts seconds
+_SECONDS_PER_UNIT = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|h|minutes?|min|m|seconds?|s)\s*", re.IGNORECASE)
+_WORDS = re.compile(rf"-?(?:{_PART.pattern})+", re.IGNORECASE)
+_ISO = re.compile(r"-?P(?=.*\d)(?:[\d.]+W)?(?:[\d.]+D)?(?:T(?=\d)(?:[\d.]+H)?(?:[\d.]+M)?(?:[\d.]+S)?)?", re.IGNORECASE)
 
 
 def parse_moment(kind: MomentKind, text: str) -> float | None:
@@ -31,11 +33,26 @@ def parse_moment(kind: MomentKind, text: str) -> float | None:
                 aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=dt.UTC)
                 return round((aware - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(microseconds=1)) / 1e6
             case "duration":
-                parts = _DURATION.fullmatch(text.strip())
-                unit = (parts["unit"] or "s")[0].lower() if parts else ""
-                return float(parts["amount"]) * _SECONDS_PER_UNIT[unit] if parts else None
+                return float(text) if _BARE.fullmatch(text.strip()) else parse_duration(text)
     except (ValueError, OverflowError):
         return None
+
+
+def parse_duration(text: str) -> float | None:
+    """The seconds of a duration with its units, as ISO 8601 or in words; None for any other text.
+
+    Months and years are none: they have no fixed length.
+
+    >>> parse_duration("30 days"), parse_duration("1 day 12 h"), parse_duration("P1DT12H"), parse_duration("30")
+    (2592000.0, 129600.0, 129600.0, None)
+    """
+    written = text.strip()
+    if _ISO.fullmatch(written):
+        written = re.sub("[PT]", "", written, flags=re.IGNORECASE)
+    if not _WORDS.fullmatch(written):
+        return None
+    parts = [Decimal(amount) * _SECONDS_PER_UNIT[unit[0].lower()] for amount, unit in _PART.findall(written)]
+    return float(-sum(parts) if written.startswith("-") else sum(parts))
 
 
 def show_moment(kind: MomentKind, value: float) -> str:
@@ -53,6 +70,18 @@ def show_moment(kind: MomentKind, value: float) -> str:
             return (dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value)).isoformat()
         case "duration":
             return f"{value:.6f}".rstrip("0").rstrip(".") + " s"
+
+
+def show_duration(seconds: float) -> str:
+    """A duration exactly, in the largest unit of which it is a whole number, otherwise in seconds.
+
+    >>> show_duration(129_600.0), show_duration(86_400.0), show_duration(0.5)
+    ('36 h', '1 day', '0.5 s')
+    """
+    for size, one, many in ((86_400, "day", "days"), (3_600, "h", "h"), (60, "min", "min")):
+        if seconds and seconds % size == 0:
+            return f"{seconds / size:.0f} {one if abs(seconds) == size else many}"
+    return show_moment("duration", seconds)
 
 
 def _seconds(time: dt.time) -> float:

@@ -19,6 +19,7 @@ from cuts.data.columns import Numeric
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, IntArray, Table
 from cuts.data.ties import Sign, Tie, can_tie, hidden_numbers, make_tie, tied_numbers, with_hidden
+from cuts.data.units import unit_of
 
 MAX_ROWS = 20_000  # rows that are used, evenly spread
 MIN_ROWS = 200  # with fewer, columns may seem to move together by chance
@@ -69,8 +70,9 @@ def _screened(columns: list[Numeric], numbers: Mapping[str, Floats], schema: Sch
     close: list[tuple[float, Tie]] = []
     rows = len(numbers[columns[0].name])
     some = np.unique(np.linspace(0, rows - 1, SCREENED_ROWS).astype(np.int64))
-    values = np.stack([numbers[column.name][some] for column in columns], axis=1)  # (rows, columns)
-    widths = np.array([_bin_width(numbers[column.name], column) for column in columns])
+    seconds = np.array([unit_of(column).seconds for column in columns])  # days beside timestamps
+    values = np.stack([numbers[column.name][some] for column in columns], axis=1) * seconds  # (rows, columns)
+    widths = np.array([_bin_width(numbers[column.name], column) for column in columns]) * seconds
     for index, anchor in enumerate(columns):
         if anchor.missing:
             continue

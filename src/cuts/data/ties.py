@@ -2,7 +2,8 @@
 
 The tied column is computed from the other one, its anchor, and a hidden column that is modelled: `b = a + (b - a)`. So
 a small difference between two large numbers is learned as itself, and a rule on the difference is a rule on one column.
-For numbers on a lattice the sum is exact, for other numbers at least the sign of the difference is.
+For numbers on a lattice the sum is exact, for other numbers at least the sign of the difference is. A timestamp can be
+tied to a date: what is learned are the seconds from the beginning of that day.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from cuts.data.columns import (
 )
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
+from cuts.data.units import unit_of
 
 Sign = Literal[1, -1]
 
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """`column` is `hidden + sign * anchor`: the hidden column is a difference (sign 1) or a sum (sign -1).
+    """`column` is `hidden + sign * scale * anchor`: the hidden column is a difference (sign 1) or a sum (sign -1).
 
     The hidden column is missing where the tied column is; the anchor is never missing.
     """
@@ -43,13 +45,19 @@ class Tie:
     anchor: str
     sign: Sign
     hidden: Integer | Real
+    scale: int = 1  # the units of the column in one unit of the anchor: 86,400 seconds in a day
+
+    @property
+    def factor(self) -> int:
+        """What the anchor is multiplied by."""
+        return self.sign * self.scale
 
 
 def make_tie(name: str, anchor_name: str, sign: Sign, schema: Schema) -> Tie:
     """The tie of a column to an anchor; the hidden column has all values that their ranges allow."""
     column, anchor = schema.number(name), schema.number(anchor_name)
-    per_unit = column.per_unit
-    ends = [anchor.high, anchor.low] if sign == 1 else [-anchor.low, -anchor.high]
+    per_unit, scale = column.per_unit, units_in(column, anchor)
+    ends = [scale * anchor.high, scale * anchor.low] if sign == 1 else [-scale * anchor.low, -scale * anchor.high]
     low, high = (float(end - other) for end, other in zip((column.low, column.high), ends, strict=True))
     name = f"{name} - {anchor_name}" if sign == 1 else f"{anchor_name} + {name}"
     while name in schema:
@@ -63,14 +71,19 @@ def make_tie(name: str, anchor_name: str, sign: Sign, schema: Schema) -> Tie:
     else:
         low, high = (round(end * per_unit) / per_unit for end in (low, high))
         hidden = Real(name, low, high, bins, column.missing, decimals=len(str(per_unit)) - 1)
-    return Tie(column.name, anchor.name, sign, hidden)
+    return Tie(column.name, anchor.name, sign, hidden, scale)
+
+
+def units_in(column: Numeric, anchor: Numeric) -> int:
+    """The units of a column in one unit of an anchor it can be tied to."""
+    return unit_of(anchor).seconds // unit_of(column).seconds
 
 
 def can_tie(column: Column, anchor: Column, schema: Schema) -> bool:
     """Whether a column can be computed from an anchor: the same kind of numbers, the anchor never missing.
 
-    A column that has another role (label, protected, source of a derived column, part of a formula), edges of its own
-    or text cells is not tied.
+    A timestamp can also be computed from a date. A column that has another role (label, protected, source of a derived
+    column, part of a formula), edges of its own or text cells is not tied.
     """
     roles = {schema.label, *schema.protected, *(name for pair in schema.derived for name in pair)}
     roles |= {name for column, formula in schema.formulas for name in (column, *formula.columns)}
@@ -80,8 +93,10 @@ def can_tie(column: Column, anchor: Column, schema: Schema) -> bool:
         return False
     if is_written_as_text(column) or is_written_as_text(anchor):
         return False
-    kinds = [each.kind if isinstance(each, Temporal) else "number" for each in (column, anchor)]
-    if kinds[0] != kinds[1] or isinstance(column.bins, tuple) or not (_adds_up(column) and _adds_up(anchor)):
+    kinds = tuple(each.kind if isinstance(each, Temporal) else "number" for each in (column, anchor))
+    if kinds[0] != kinds[1] and kinds != ("timestamp", "date"):
+        return False
+    if isinstance(column.bins, tuple) or not (_adds_up(column) and _adds_up(anchor)):
         return False
     # The sum must have the decimals of the column.
     return column.per_unit is None or (anchor.per_unit is not None and column.per_unit >= anchor.per_unit)
@@ -97,12 +112,12 @@ def coordinates(schema: Schema, ties: Sequence[Tie]) -> Schema:
 
 def hidden_numbers(column: Floats, anchor: Floats, tie: Tie) -> Floats:
     """The values of the hidden column; NaN where the tied column is missing."""
-    return _on_lattice(column - tie.sign * anchor, tie.hidden.per_unit)
+    return _on_lattice(column - tie.factor * anchor, tie.hidden.per_unit)
 
 
 def tied_numbers(hidden: Floats, anchor: Floats, tie: Tie) -> Floats:
     """The values of the tied column; NaN where the hidden column is missing."""
-    total = _on_lattice(hidden + tie.sign * anchor, tie.hidden.per_unit)
+    total = _on_lattice(hidden + tie.factor * anchor, tie.hidden.per_unit)
     if tie.hidden.per_unit is not None or tie.sign == -1:
         return total
     # A difference too small for float64 to add still decides which of the two columns is larger.

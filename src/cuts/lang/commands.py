@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from cuts.data.units import NUMBER
 from cuts.lang import goals, models, printer, quantities, rows, syntax
 from cuts.lang.domain import check_domain
 from cuts.lang.levels import is_comparison, kind_of, level_of
 from cuts.lang.options import (
+    WrittenTolerance,
     by_key,
     missing_argument,
     number_option,
+    tolerance_option,
     word_option,
     wrong_arguments,
 )
@@ -115,7 +118,7 @@ class _CommandBinder:
             return None
         text = printer.expression(self._expr())
         limit = DEFAULT_BUDGET if budget is None else budget
-        return TableAim(direction, value, self.origin, limit, method, weight, text)
+        return TableAim(direction, value.value, self.origin, limit, method, weight, text, value.unit)
 
     def _model(self, weight: float | None) -> ModelGoal | ModelAim | None:
         method = self._method(Level.MODEL)
@@ -135,8 +138,11 @@ class _CommandBinder:
                 return None
             if measure is None or self._failed():
                 return None
-            slack = tolerance if tolerance is not None else GAP_TOLERANCE if op == "==" else 0.0
-            return ModelGoal(measure, op, bound, slack, self.origin, method, weight)
+            slack = tolerance.counting(NUMBER, self.scope) if tolerance is not None else None
+            if self._failed():
+                return None
+            default = GAP_TOLERANCE if op == "==" else 0.0
+            return ModelGoal(measure, op, bound, default if slack is None else slack, self.origin, method, weight)
         if op is not None:
             self._not_a_number()
         if direction == "MAXIMIZE" and call.name in measures() and measures()[call.name].kind == "FAIRNESS":
@@ -203,16 +209,16 @@ class _CommandBinder:
         self.scope.add(bad_weight(self.command, "a weight must be a number of at least 0"))
         return None
 
-    def _tolerance(self) -> float | None:
+    def _tolerance(self) -> WrittenTolerance | None:
         written = self.command.tolerance
         option = self._option("tol")
         if written is not None and option is not None:
             self.scope.add(wrong_arguments("the tolerance is given twice", option.span, "keep `WITHIN`, remove `tol`"))
         if option is not None:
-            return number_option(option, self.scope, 0.0)
+            return tolerance_option(option, self.scope)
         if written is None:
             return None
-        return number_option(syntax.Option("WITHIN", written, written.span), self.scope, 0.0)
+        return tolerance_option(syntax.Option("WITHIN", written, written.span), self.scope)
 
     def _budget(self) -> float | None:
         option = self._option("budget")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from cuts.data.units import NUMBER, Unit
 from cuts.lang.spec import (
     AllOf,
     AnyOf,
@@ -27,7 +28,10 @@ from cuts.lang.walks import shares_of
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A number of the table, and the number it is compared with, if there is one; `about` names the share it is."""
+    """A number of the table, and the number it is compared with, if there is one; `about` names the share it is.
+
+    All of them count the same `unit`.
+    """
 
     key: Key
     text: str
@@ -37,6 +41,7 @@ class Comparison:
     tolerance: float | None = None
     about: str = ""
     basis: Basis = "stated"  # of the tolerance
+    unit: Unit = NUMBER
 
     @property
     def is_gap(self) -> bool:
@@ -60,7 +65,7 @@ def comparisons(spec: Spec) -> tuple[Comparison, ...]:
 def comparisons_of(command: TableGoal | TableAim) -> tuple[Comparison, ...]:
     """The numbers of one TABLE command, left to right."""
     if isinstance(command, TableAim):
-        return (Comparison(command.key, command.text, command.value),)
+        return (Comparison(command.key, command.text, command.value, unit=command.unit),)
     return tuple(_comparisons_in(command.goal))
 
 
@@ -79,4 +84,4 @@ def _comparisons_in(goal: Goal) -> Iterator[Comparison]:
 
 
 def _comparison(goal: Relation, about: str = "") -> Comparison:
-    return Comparison(goal.key, goal.text, goal.left, goal.right, goal.op, goal.tolerance, about, goal.basis)
+    return Comparison(goal.key, goal.text, goal.left, goal.right, goal.op, goal.tolerance, about, goal.basis, goal.unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuts.data.schema import Category, Schema
+from cuts.data.schema import Category, Schema, Temporal
 from cuts.lang import examples, printer, rows, syntax
 from cuts.lang.options import wrong_arguments
 from cuts.lang.quantities import column_value
@@ -33,11 +33,12 @@ def distribution(
         return None
     column = scope.schema[value.column]
     if not isinstance(column, Category):
-        text = printer.name(column.name)
-        mean, share = printer.code(f"E[{text}] == ..."), printer.code(f"P[{text} >= ...] == 0.5")
-        help = f"compare its mean, e.g. {mean}, or a share, e.g. {share}"
-        title = f"`{column.name}` holds numbers, not categories"
-        scope.add(type_mismatch(title, stat.args[0].span, "a numeric column", help))
+        mean = examples.comparison(syntax.Stat("E", (), (syntax.Name(column.name),), None), scope.schema)
+        share = f"P[{examples.condition(scope.schema, column.name)}] == 0.5"
+        help = f"compare its mean, e.g. {printer.code(mean)}, or a share, e.g. {printer.code(share)}"
+        what = f"{column.kind}s" if isinstance(column, Temporal) else "numbers"
+        title = f"`{column.name}` holds {what}, not categories"
+        scope.add(type_mismatch(title, stat.args[0].span, f"a column of {what}", help))
         return None
     items = _shares(shares, column, scope)
     if items is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from cuts.data.schema import Category, Integer, Real, Schema, Temporal
+from cuts.data.schema import Category, Integer, Numeric, Real, Schema, Temporal
 from cuts.lang import printer, syntax
+from cuts.lang.scope import show_value
 from cuts.vocab.names import DISTRIBUTION, measures
 
 
@@ -19,8 +20,7 @@ def condition(schema: Schema, name: str | None = None) -> str:
         written = printer.name(column.name)
         if isinstance(column, Category):
             return f"{written} == {printer.value(column.categories[0])}"
-        if not isinstance(column, Temporal):
-            return f"{written} >= {_middle(column)}"
+        return f"{written} >= {_middle(column)}"
     return f"{printer.name(name) if name is not None else 'column'} == ..."
 
 
@@ -61,7 +61,7 @@ def comparison(expr: syntax.Expr, schema: Schema) -> str:
             return f"{text} >= 0.5"
         case syntax.Stat("E" | "MEDIAN" | "Q", _, (syntax.Name(name),)) if name in schema:
             column = schema[name]
-            return f"{text} == {_middle(column)}" if isinstance(column, Integer | Real) else f"{text} <= 1"
+            return f"{text} == {_middle(column)}" if isinstance(column, Numeric) else f"{text} <= 1"
         case _:
             return f"{text} <= 1"
 
@@ -86,5 +86,9 @@ def _written(name: str | None) -> str:
     return "..." if name is None else printer.name(name)
 
 
-def _middle(column: Integer | Real) -> str:
-    return printer.short((column.low + column.high) / 2, 3)
+def _middle(column: Numeric) -> str:
+    """A value from the middle of a column's range, as it is written."""
+    middle = (column.low + column.high) / 2
+    if isinstance(column, Temporal):
+        return f'"{show_value(column, float(round(middle)))}"'
+    return printer.short(middle, 3)

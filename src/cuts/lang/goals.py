@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import isfinite
 
 from cuts.data.schema import Schema
-from cuts.lang import examples, printer, sums, syntax
+from cuts.data.units import NUMBER, Unit, comparable, written_time
+from cuts.lang import examples, printer, sums, syntax, units
 from cuts.lang.distributions import distribution
-from cuts.lang.quantities import quantity
+from cuts.lang.options import WrittenTolerance
+from cuts.lang.quantities import aligned, quantity
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope, type_mismatch
 from cuts.lang.spec import AllOf, AnyOf, Const, Goal, Relation
@@ -20,7 +22,7 @@ from cuts.vocab.names import DISTRIBUTION
 NEGATED: dict[CompareOp, CompareOp] = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def goal(expr: syntax.Expr, scope: Scope, tolerance: float | None, negate: bool = False) -> Goal | None:
+def goal(expr: syntax.Expr, scope: Scope, tolerance: WrittenTolerance | None, negate: bool = False) -> Goal | None:
     """The goal an expression states; `tolerance` is the one after `WITHIN`, if there is one."""
     match expr:
         case syntax.Not(inner):
@@ -68,26 +70,46 @@ def _relation(
     right: syntax.Expr,
     span: Span,
     scope: Scope,
-    tolerance: float | None,
+    tolerance: WrittenTolerance | None,
     negate: bool,
 ) -> Goal | None:
-    for one, other in ((left, right), (right, left)):
-        if isinstance(one, syntax.Stat) and one.name == DISTRIBUTION:
-            return distribution(one, op, other, scope, tolerance, negate)
-    a, b = quantity(left, scope), quantity(right, scope)
-    if a is None or b is None:
+    for stat, shares in ((left, right), (right, left)):
+        if isinstance(stat, syntax.Stat) and stat.name == DISTRIBUTION:
+            amount = None if tolerance is None else tolerance.counting(NUMBER, scope)
+            return distribution(stat, op, shares, scope, amount, negate)
+    for text, side in ((left, right), (right, left)):
+        if isinstance(text, syntax.Text) and written_time(text.value) is None:
+            beside = quantity(side, scope)
+            if beside is not None and beside.unit.is_time:
+                scope.add(units.not_a_time(text, side, beside.unit, scope))
+                return None
+    sides = quantity(left, scope), quantity(right, scope)
+    if sides[0] is None or sides[1] is None:
         return None
+    if not comparable(sides[0].unit, sides[1].unit):
+        scope.add(units.not_comparable(left, right, (sides[0].unit, sides[1].unit), scope))
+        return None
+    one, other = aligned((sides[0], sides[1]))
+    a, b, unit = one.value, other.value, one.unit
     sign = NEGATED[op] if negate else op
     if isinstance(a, Const) and not isinstance(b, Const):  # the target stands on the right
         a, sign, b = b, sums.FLIPPED[sign], a
         left, right = right, left
     if sign in ("<", ">", "!="):
         scope.add(_strict(left, sign, right, span))
-    slack = default_tolerance(a, sign, b, scope.schema) if tolerance is None else Tolerance(tolerance, "stated")
-    if not isfinite(slack.value):
-        scope.add(needs_tolerance(span))
+    slack = default_tolerance(a, sign, b, scope.schema) if tolerance is None else _stated(tolerance, unit, scope)
+    if slack is None:
         return None
-    return Relation(a, sign, b, slack.value, _shown(left, right), slack.basis)
+    if not isfinite(slack.value):
+        scope.add(needs_tolerance(span, unit))
+        return None
+    return Relation(a, sign, b, slack.value, _shown(left, right), slack.basis, unit)
+
+
+def _stated(written: WrittenTolerance, unit: Unit, scope: Scope) -> Tolerance | None:
+    """The tolerance of a command in the unit of a comparison."""
+    amount = written.counting(unit, scope)
+    return None if amount is None else Tolerance(amount, "stated")
 
 
 def _shown(left: syntax.Expr, right: syntax.Expr) -> str:
@@ -116,14 +138,14 @@ def needs_comparison(expr: syntax.Expr, schema: Schema) -> Diagnostic:
     )
 
 
-def needs_tolerance(span: Span) -> Diagnostic:
+def needs_tolerance(span: Span, unit: Unit) -> Diagnostic:
     """An equality of numbers without a range to take a tolerance from."""
     return Diagnostic(
         "needs-tolerance",
         "this `==` has no default tolerance: the range of what is compared is unbounded",
         span,
         "equal up to which difference?",
-        "give the tolerance, e.g. `WITHIN 0.1`",
+        'give the tolerance, e.g. `WITHIN "1 h"`' if unit.power == 1 else "give the tolerance, e.g. `WITHIN 0.1`",
     )
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
+from cuts.data.temporal import parse_duration
+from cuts.data.units import NUMBER, SECONDS, Unit, comparable, spread
 from cuts.lang import printer, syntax
 from cuts.lang.scope import Scope
 from cuts.text.diagnostic import Diagnostic, did_you_mean
@@ -31,6 +34,36 @@ def number_option(option: syntax.Option, scope: Scope, low: float = -inf, high: 
         return value.value
     limits = f" from {low:g} to {high:g}" if high < inf else f" of at least {low:g}"
     scope.add(bad_option(f"`{option.key}` must be a number{limits if low > -inf else ''}", option.span))
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTolerance:
+    """How far a number may be from its target, as written."""
+
+    amount: float
+    unit: Unit
+    span: Span
+
+    def counting(self, unit: Unit, scope: Scope) -> float | None:
+        """The tolerance of numbers of a unit, or nothing after reporting that it has another one."""
+        wanted = spread(unit)
+        if comparable(self.unit, wanted):
+            return self.amount * float(self.unit.per(wanted.seconds))
+        scope.add(wrong_tolerance(self, wanted))
+        return None
+
+
+def tolerance_option(option: syntax.Option, scope: Scope) -> WrittenTolerance | None:
+    """The tolerance in an option: a number or a duration, of at least 0."""
+    value = option.value
+    length = parse_duration(value.value) if isinstance(value, syntax.Text) else None
+    if length is not None and length >= 0:
+        return WrittenTolerance(length, SECONDS, value.span)
+    if isinstance(value, syntax.Number) and value.value >= 0:
+        return WrittenTolerance(value.value, NUMBER, value.span)
+    title = f'`{option.key}` must be a number of at least 0, or a duration such as "1 day"'
+    scope.add(bad_option(title, option.span))
     return None
 
 
@@ -63,6 +96,22 @@ def _written(value: syntax.Value | syntax.ListOf) -> str:
 def bad_option(title: str, span: Span, help: str | None = None) -> Diagnostic:
     """An option with a value it cannot have."""
     return Diagnostic("bad-option", title, span, "not a valid value", help)
+
+
+def wrong_tolerance(tolerance: WrittenTolerance, wanted: Unit) -> Diagnostic:
+    """A tolerance that counts something else than what is compared."""
+    if wanted.power == 1:
+        amount = printer.number(tolerance.amount)
+        title, label = "this number counts time: its tolerance needs a unit", "a number without a unit"
+        days = "day" if amount == "1" else "days"
+        help = f'write `WITHIN "{amount} {days}"`, or in h, min or s'
+    elif wanted.is_time:
+        title, label = "this number counts powers of time, for which no tolerance can be written", "not its unit"
+        help = 'compare numbers: divide durations by a unit, e.g. by `"1 day"`'
+    else:
+        title, label = "this number does not count time: its tolerance is a number", "a duration"
+        help = "write `WITHIN 1`"
+    return Diagnostic("unit-mismatch", title, tolerance.span, label, help)
 
 
 def unknown_option(option: syntax.Option, known: Sequence[str], owner: str) -> Diagnostic:

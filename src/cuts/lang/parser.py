@@ -244,19 +244,22 @@ class _Builder(Transformer[Token, Any]):
     def minus(self, meta: Meta, parts: list[Any]) -> syntax.Expr:
         inner = parts[1]
         if isinstance(inner, syntax.Number) and not inner.percent:
-            return syntax.Number(-inner.value, span=self._at(meta))
+            spelling = "" if inner.value < 0 else f"-{inner.spelling}"
+            return syntax.Number(-inner.value, span=self._at(meta), spelling=spelling)
         return syntax.Negate(inner, self._at(meta))
 
     def number(self, meta: Meta, parts: list[Token]) -> syntax.Number:
-        return syntax.Number(self._finite(parts[0], str(parts[0])), span=self._at(meta))
+        text = str(parts[0])
+        return syntax.Number(self._finite(parts[0], text), span=self._at(meta), spelling=text)
 
     def negative(self, meta: Meta, parts: list[Token]) -> syntax.Number:
-        return syntax.Number(-self._finite(parts[1], str(parts[1])), span=self._at(meta))
+        text = str(parts[1])
+        return syntax.Number(-self._finite(parts[1], text), span=self._at(meta), spelling=f"-{text}")
 
     def percent(self, meta: Meta, parts: list[Token]) -> syntax.Number:
         digits = parts[0].rstrip("%").rstrip()
         self._finite(parts[0], digits)
-        return syntax.Number(float(Decimal(digits) / 100), True, self._at(meta))
+        return syntax.Number(float(Decimal(digits) / 100), True, self._at(meta), f"{digits}%")
 
     def _finite(self, token: Token, text: str) -> float:
         value = float(text)

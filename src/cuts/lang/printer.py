@@ -1,4 +1,7 @@
-"""A tree to its one canonical spelling: `parse(render(p)) == p`, and rendering twice changes nothing."""
+"""A tree to its one canonical spelling: `parse(render(p)) == p`, and rendering twice changes nothing.
+
+Layout, keywords and parentheses are canonical; a number keeps the digits in which it was written.
+"""
 
 from __future__ import annotations
 
@@ -213,7 +216,7 @@ def _option_value(value: syntax.Value | syntax.ListOf) -> str:
 def _value(value: syntax.Value) -> str:
     match value:
         case syntax.Number(amount, percent):
-            return f"{_percent(amount)}%" if percent else number(amount)
+            return value.spelling or (f"{_percent(amount)}%" if percent else number(amount))
         case syntax.Text(text):
             return f"'{text}'" if '"' in text else f'"{text}"'
         case syntax.Name(text, quoted):

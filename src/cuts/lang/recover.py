@@ -86,7 +86,11 @@ def _errors_in(part: Piece, source: Source, parse_part: ParsePart) -> list[Diagn
 def empty_program() -> Diagnostic:
     """A file without a statement."""
     return Diagnostic(
-        "empty-program", "the program is empty", Span(0, 0), "", "e.g. `SYNTHESIZE: adult; ENFORCE: age > 35; END;`"
+        "empty-program",
+        "the program is empty",
+        Span(0, 0),
+        "",
+        "write `SYNTHESIZE: DATA; END;`, where DATA is an embedded table or a file",
     )
 
 
@@ -149,7 +153,13 @@ def misspelt(written: str, meant: str, span: Span) -> Diagnostic:
 
 
 def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
-    """What the parser did not expect, in words; the help names what could stand there."""
+    """What the parser did not expect, in words; the help names what could stand there.
+
+    Spellings of other languages get the one of this language.
+    """
+    conditional = _IF_THEN.search(text)
+    if conditional is not None:
+        return if_then(conditional, offset)
     expected: set[str] = set()
     if isinstance(error, UnexpectedToken):
         expected = set(error.accepts or error.expected)
@@ -164,6 +174,11 @@ def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
         word = re.match(r"\w+|[<>=!:]=|.", text[start:], re.DOTALL)
         written = word.group() if word else ""
         end = start + len(written)
+        foreign = _foreign(text, start, written, expected)
+        if foreign is not None:
+            at, help = foreign
+            shown = Span(max(0, at[0] + offset), max(0, at[1] + offset))
+            return Diagnostic("syntax-error", f"unexpected `{text[at[0] : at[1]]}`", shown, "", help)
     span = Span(max(0, start + offset), max(0, end + offset))
     meant = _keyword_like(written, expected)
     if meant is not None:
@@ -172,8 +187,63 @@ def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
     if written in ("'", '"', "`"):
         return Diagnostic("syntax-error", "this quote is not closed on its line", span, "", f"close it with {written}")
     if written in ("(", "[") and "LBRACE" in expected:
-        return Diagnostic("syntax-error", title, span, "", "write a set in braces: `IN {a, b}`")
+        values = re.match(r"[(\[]([^()\[\]{}]+)[)\]]", text[start:])
+        inside = "..." if values is None else values[1].strip()
+        return Diagnostic("syntax-error", title, span, "", f"write a set in braces: `IN {{{inside}}}`")
     return Diagnostic("syntax-error", title, span, "", _expectations(expected))
+
+
+# Spellings of other languages, and how this language writes them.
+_SIGNS = {
+    **dict.fromkeys(("&&", "&", "∧"), "`AND`"),
+    **dict.fromkeys(("||", "|", "∨"), "`OR`"),
+    **dict.fromkeys(("!", "¬"), "`NOT`"),
+    **dict.fromkeys(("<>", "≠", "=!"), "`!=`"),
+    **dict.fromkeys(("->", "-->", "→", "⇒", "==>"), "`IMPLIES`"),
+    **dict.fromkeys(("≤", "=<"), "`<=`"),
+    "≥": "`>=`",
+    "===": "`==`",
+    "!==": "`!=`",
+    "=>": "`>=`, or `IMPLIES` between conditions",
+}
+_SIGN = re.compile(r"[&|∧∨!¬<>≠=→⇒≤≥-]+")
+_IF_THEN = re.compile(
+    r":\s*(?P<whole>(?:IF|WHEN)\b\s*(?P<left>.+?)\s*\bTHEN\b\s*(?P<right>.+?))\s*(?:\bELSE\b|$)", re.I | re.S
+)
+_BEFORE_SET = re.compile(r"(?P<sign>==?|!=|<>|\bNOT)\s*\{[^{}]*$", re.IGNORECASE)
+
+
+def if_then(conditional: re.Match[str], offset: int) -> Diagnostic:
+    """`IF a THEN b`; the help has the conditions as they were written."""
+    start, end = conditional.span("whole")
+    return Diagnostic(
+        "syntax-error",
+        "a rule with a condition is written with `IMPLIES`",
+        Span(max(0, start + offset), max(0, end + offset)),
+        "",
+        f"write `{' '.join(conditional['left'].split())} IMPLIES {' '.join(conditional['right'].split())}`",
+    )
+
+
+def _foreign(text: str, start: int, written: str, expected: set[str]) -> tuple[tuple[int, int], str] | None:
+    """Where another language's spelling stands around a position, and what to write; None if there is none."""
+    for sign in _SIGN.finditer(text):
+        if sign.start() <= start < sign.end() and sign.group() in _SIGNS:
+            return sign.span(), f"write {_SIGNS[sign.group()]}"
+    here = (start, start + len(written))
+    if written.upper() == "THEN":
+        return here, "write `IMPLIES`"
+    if written.upper() == "NOT" and "NUMBER" in expected:
+        return here, "write `!=`, or `NOT` in front of the whole comparison"
+    if written.upper() == "NOT" and "LBRACE" in expected:
+        return here, "write `NOT IN {...}`"
+    if "_NULL" in expected and "LBRACE" not in expected:
+        return here, "write `==` or `!=`; `IS` is for `IS NULL` and `IS NOT NULL`"
+    before = _BEFORE_SET.search(text[: start + len(written)].rstrip("},"))
+    if before is not None and expected & {"COLON", "_IN"}:
+        word = "IN" if before["sign"] in ("=", "==") else "NOT IN"
+        return (before.start(), before.start("sign") + len(before["sign"])), f"write `{word} {{...}}`"
+    return None
 
 
 def _keyword_like(written: str, expected: set[str]) -> str | None:

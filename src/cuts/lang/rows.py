@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Temporal
-from cuts.data.temporal import parse_moment
-from cuts.lang import examples, printer, syntax
+from cuts.data.schema import Category, Column, Integer, Numeric, Real, Temporal
+from cuts.data.units import comparable, written_time
+from cuts.lang import examples, printer, syntax, units
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import (
     Scope,
@@ -26,6 +26,7 @@ from cuts.lang.sums import (
     ZERO,
     linear_sum,
     normalised,
+    not_a_number,
     on_lattice,
     statistic_in_row,
     sum_lattice,
@@ -115,24 +116,7 @@ def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span: Span, s
             texts = scope.texts(numbers, value)
             if texts or isinstance(value, syntax.Text):
                 return _with_text(numbers, sign, value, texts, scope)
-    for item, sign, value in ((left, op, right), (right, FLIPPED[op], left)):
-        temporal = _as_column(item, scope)
-        if isinstance(temporal, Temporal) and isinstance(value, syntax.Text):
-            return _with_moment(temporal, item, sign, value, span, scope)
     return _compare_numbers(left, op, right, span, scope)
-
-
-def _with_moment(
-    column: Temporal, item: syntax.Expr, op: CompareOp, value: syntax.Text, span: Span, scope: Scope
-) -> Pred | None:
-    """A date, time, timestamp or duration compared with one written as text."""
-    number = parse_moment(column.kind, value.value)
-    if number is None:
-        title = f"`{printer.expression(value)}` is not a {column.kind}"
-        help = f'e.g. "{show_value(column, column.low)}"'
-        scope.add(type_mismatch(title, value.span, f"`{column.name}` holds {column.kind}s", help))
-        return None
-    return _compare_numbers(item, op, syntax.Number(number, span=value.span), span, scope)
 
 
 def _with_text(
@@ -219,12 +203,19 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
     if unknown:
         _report_unknown(unknown, left if unknown[0] is right else right, scope)
         return None
+    if any(_is_other_text(text, side, scope) for text, side in ((left, right), (right, left))):
+        return None
     one, other = linear_sum(left, scope), linear_sum(right, scope)
     if one is None or other is None:
         return None
-    coefficients = {name: one[0].get(name, ZERO) - other[0].get(name, ZERO) for name in {**one[0], **other[0]}}
+    if not comparable(one.unit, other.unit):
+        scope.add(units.not_comparable(left, right, (one.unit, other.unit), scope))
+        return None
+    coefficients = {
+        name: one.terms.get(name, ZERO) - other.terms.get(name, ZERO) for name in {**one.terms, **other.terms}
+    }
     terms = [(name, coefficients[name]) for name in scope.schema.names if coefficients.get(name, ZERO) != 0]
-    bound = other[1] - one[1]
+    bound = other.constant - one.constant
     gone = [name for name, value in coefficients.items() if value == 0]
     if not terms:
         pred: Pred = Truth(_holds(ZERO, op, bound))
@@ -235,10 +226,29 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
             scope.add(too_large(span))
             return None
         _warn_about_points(compared, op, span, scope)
-        per_unit = sum_lattice(compared.form, scope.schema) if _has_formula((left, right), scope) else None
-        pred = compared if per_unit is None else on_lattice(compared, per_unit)
+        per_unit = sum_lattice(compared.form, scope.schema)
+        is_rounded = one.unit.is_time and per_unit != 1 and not _is_exact(compared)
+        between = is_rounded or _has_formula((left, right), scope)
+        pred = compared if per_unit is None or not between else on_lattice(compared, per_unit)
     # `age == age` is still false where age is missing.
     return And((*(has_number(scope.schema.learned(name)) for name in gone), pred)) if gone else pred
+
+
+def _is_other_text(text: syntax.Expr, beside: syntax.Expr, scope: Scope) -> bool:
+    """Whether one side of a comparison is quoted text that is no date, time or duration; if so, that is reported."""
+    if not isinstance(text, syntax.Text) or written_time(text.value) is not None:
+        return False
+    other = linear_sum(beside, scope)
+    if other is not None and other.unit.is_time:
+        scope.add(units.not_a_time(text, beside, other.unit, scope))
+    elif other is not None:
+        scope.add(not_a_number(text, scope.schema))
+    return True
+
+
+def _is_exact(compared: LinearCompare) -> bool:
+    """Whether float64 decides a comparison without rounding: of one column, or which of two is larger."""
+    return len(compared.form.terms) == 1 or (len(compared.form.terms) == 2 and compared.bound == 0)
 
 
 def _has_formula(sides: tuple[syntax.Expr, ...], scope: Scope) -> bool:
@@ -248,21 +258,28 @@ def _has_formula(sides: tuple[syntax.Expr, ...], scope: Scope) -> bool:
 
 
 def _report_unknown(unknown: list[syntax.Name], other: syntax.Expr, scope: Scope) -> None:
-    """Report a name that is no column: beside a column of numbers it was meant as a value, else as a column."""
+    """Report a name that is no column: beside a column it was meant as one of its values, else as a column."""
     first = unknown[0]
     column = _as_column(other, scope)
-    if column is None or nearest(first.text, scope.schema.names) is not None:
+    if column is None or not isinstance(other, syntax.Name) or nearest(first.text, scope.schema.names) is not None:
         scope.add(unknown_column(first, scope.schema))
-        return
-    scope.add(
-        type_mismatch(
-            f"`{column.name}` holds numbers, `{first.text}` is neither a number nor a column",
-            first.span,
-            "not a number",
-            None
-            if isinstance(column, Category | Identifier | Empty)
-            else f"its values range from {show_value(column, column.low)} to {show_value(column, column.high)}",
-        )
+    elif isinstance(column, Category):
+        scope.add(unknown_category(column, first.text, first.span))
+    elif scope.linear_formula(other) is not None or (column := scope.column(other)) is not None:
+        scope.add(_not_a_value(first, column))
+
+
+def _not_a_value(name: syntax.Name, column: Column) -> Diagnostic:
+    """A bare word beside a column of numbers, dates or times."""
+    assert isinstance(column, Numeric)
+    what = column.kind if isinstance(column, Temporal) else "number"
+    low, high = show_value(column, column.low), show_value(column, column.high)
+    help = f'its values range from "{low}" to "{high}", in quotes' if isinstance(column, Temporal) else None
+    return type_mismatch(
+        f"`{column.name}` holds {what}s, `{name.text}` is neither a {what} nor a column",
+        name.span,
+        f"not a {what}",
+        help or f"its values range from {low} to {high}",
     )
 
 

@@ -16,7 +16,7 @@ from cuts.data.schema import (
     Temporal,
     matches,
 )
-from cuts.data.temporal import show_moment
+from cuts.data.temporal import show_duration, show_moment
 from cuts.lang import printer, syntax
 from cuts.text import names
 from cuts.text.diagnostic import Diagnostic, has_errors, listed, nearest
@@ -125,7 +125,9 @@ def _as_number(text: str) -> float | None:
 
 def show_value(column: Numeric, value: float) -> str:
     """A number of a column as people write it."""
-    return show_moment(column.kind, value) if isinstance(column, Temporal) else printer.number(value)
+    if not isinstance(column, Temporal):
+        return printer.number(value)
+    return show_duration(value) if column.kind == "duration" else show_moment(column.kind, value)
 
 
 def dashed_name(expr: syntax.Expr, words: tuple[str, ...]) -> str | None:
@@ -184,12 +186,13 @@ def unknown_text(column: Integer | Real, text: str, span: Span) -> Diagnostic:
 
 def ambiguous_name(text: str, candidates: tuple[str, ...], span: Span, quote: str) -> Diagnostic:
     """A bare name that fits several names in the schema."""
+    exact = sorted(candidates, key=lambda candidate: candidate != text)  # what was written comes first
     return Diagnostic(
         "ambiguous-name",
         f"`{text}` can mean {listed(candidates)}",
         span,
         "which one?",
-        f"write the exact name in {'backticks' if quote == '`' else 'quotes'}: {quote}{candidates[0]}{quote}",
+        f"write it in {'backticks' if quote == '`' else 'quotes'}: {' or '.join(f'{quote}{c}{quote}' for c in exact)}",
     )
 
 

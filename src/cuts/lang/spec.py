@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 from cuts.data.schema import Category, Modelled, Schema
+from cuts.data.units import NUMBER, Unit
 from cuts.lang.syntax import CompareOp
 from cuts.text.source import Span
 
@@ -150,12 +151,16 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic of the rows where `given` holds; `args` are quantities, conditions or columns, as it asks."""
+    """A statistic of the rows where `given` holds; `args` are quantities, conditions or columns, as it asks.
+
+    `condition` shows what `given` was written as.
+    """
 
     name: str
     args: tuple[Quantity | Pred, ...]
     given: Pred | None = None
     levels: tuple[float, ...] = ()
+    condition: str = field(default="", compare=False, repr=False)
 
 
 Quantity: TypeAlias = Const | ColumnValue | Apply | Statistic
@@ -182,8 +187,8 @@ UNBOUND = Key(0)  # the key of a goal that belongs to no command
 class Relation:
     """Two numbers of the table compared, `tolerance` apart at most; `text` shows the number that is measured.
 
-    That number is the left side, or the left side minus the right one where both are statistics. `basis` is where the
-    tolerance comes from.
+    That number is the left side, or the left side minus the right one where both are statistics. Both sides and the
+    tolerance count the same `unit`; `basis` is where the tolerance comes from.
     """
 
     left: Quantity
@@ -192,6 +197,7 @@ class Relation:
     tolerance: float
     text: str = field(default="", compare=False, repr=False)
     basis: Basis = field(default="stated", compare=False, repr=False)
+    unit: Unit = field(default=NUMBER, compare=False, repr=False)
     key: Key = field(default=UNBOUND, compare=False, repr=False)
 
 
@@ -288,6 +294,7 @@ class TableAim:
     method: str | None = None
     weight: float | None = None
     text: str = field(default="", compare=False, repr=False)
+    unit: Unit = field(default=NUMBER, compare=False, repr=False)
 
     @property
     def key(self) -> Key:

@@ -1,13 +1,18 @@
-"""Arithmetic of row rules: sums of numeric columns with exact rational coefficients, brought to `form op number`."""
+"""Arithmetic of row rules: sums of numeric columns with exact rational coefficients, brought to `form op number`.
+
+A sum that counts time is one of seconds: the coefficient of a date, which is a number of days, is 86,400.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 from cuts.data.lattice import after, at_least
 from cuts.data.schema import Category, Numeric, Schema
-from cuts.lang import examples, printer, syntax
+from cuts.data.units import NUMBER, Unit, combined, unit_of, written_time
+from cuts.lang import examples, printer, syntax, units
 from cuts.lang.scope import Scope, type_mismatch
 from cuts.lang.spec import And, Linear, LinearCompare, Or, Pred
 from cuts.lang.syntax import CompareOp
@@ -18,28 +23,37 @@ from cuts.vocab.names import DISTRIBUTION, measures, statistics
 
 FLIPPED: dict[CompareOp, CompareOp] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ZERO = Fraction(0)
-Sum: TypeAlias = tuple[dict[str, Fraction], Fraction]  # coefficients of columns, and a constant
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Coefficients of columns and a constant; what counts time counts seconds."""
+
+    terms: dict[str, Fraction]
+    constant: Fraction
+    unit: Unit = NUMBER
+
+    def times(self, by: Fraction, unit: Unit) -> Sum:
+        """The sum multiplied by a number, which may change what it counts."""
+        return Sum({name: value * by for name, value in self.terms.items()}, self.constant * by, unit)
 
 
 def linear_sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
     """The linear sum an expression stands for; nothing after reporting why it is none."""
     match expr:
         case syntax.Number(value):
-            return {}, Fraction(repr(value))  # the decimal as written: 0.1 + 0.2 is 0.3
+            return Sum({}, Fraction(repr(value)))  # the decimal as written: 0.1 + 0.2 is 0.3
         case syntax.Name():
-            formula = scope.linear_formula(expr)
-            if formula is not None:
-                return formula
-            column = scope.column(expr)
-            if isinstance(column, Category):
-                scope.add(_category_in_sum(column, expr))
-                return None
-            return None if column is None else ({column.name: Fraction(1)}, ZERO)
+            return _column_sum(expr, scope)
         case syntax.Negate(inner):
-            return _scaled(linear_sum(inner, scope), Fraction(-1))
+            product = syntax.Arith("*", syntax.Number(-1.0, span=expr.span), inner, expr.span)
+            return _arith(product, "*", Sum({}, Fraction(-1)), linear_sum(inner, scope), scope)
         case syntax.Arith(op, left, right):
             return _arith(expr, op, linear_sum(left, scope), linear_sum(right, scope), scope)
-        case syntax.Text():
+        case syntax.Text(text):
+            time = written_time(text)
+            if time is not None:
+                return Sum({}, Fraction(repr(time[0])), time[1])
             scope.add(not_a_number(expr, scope.schema))
         case syntax.Call(name):
             scope.add(_function_in_rule(expr) if name in NAMED_FUNCTIONS else unknown_function(name, expr.span))
@@ -52,28 +66,45 @@ def linear_sum(expr: syntax.Expr, scope: Scope) -> Sum | None:
     return None
 
 
-def _scaled(sum: Sum | None, by: Fraction) -> Sum | None:
-    return None if sum is None else ({name: value * by for name, value in sum[0].items()}, sum[1] * by)
+def _column_sum(name: syntax.Name, scope: Scope) -> Sum | None:
+    """A column, or the formula of a computed one, as a sum."""
+    formula = scope.linear_formula(name)
+    if formula is not None:
+        own = unit_of(scope.schema[scope.columns(name)[0]])
+        return _in_seconds(Sum(*formula), own)
+    column = scope.column(name)
+    if isinstance(column, Category):
+        scope.add(_category_in_sum(column, name))
+        return None
+    return None if column is None else _in_seconds(Sum({column.name: Fraction(1)}, ZERO), unit_of(column))
+
+
+def _in_seconds(sum: Sum, unit: Unit) -> Sum:
+    """A sum of numbers as a column stores them, which count the column's unit."""
+    return sum.times(unit.per(1), replace(unit, seconds=1))
 
 
 def _arith(expr: syntax.Arith, op: str, left: Sum | None, right: Sum | None, scope: Scope) -> Sum | None:
     if left is None or right is None:
         return None
-    if op in "+-":
-        sign = 1 if op == "+" else -1
-        both = {n: left[0].get(n, ZERO) + sign * right[0].get(n, ZERO) for n in {**left[0], **right[0]}}
-        return both, left[1] + sign * right[1]
-    if op == "*" and not right[0]:
-        return _scaled(left, right[1])
-    if op == "*" and not left[0]:
-        return _scaled(right, left[1])
-    if op == "/" and not right[0] and right[1] != 0:
-        return ({name: value / right[1] for name, value in left[0].items()}, left[1] / right[1])
-    if op == "/" and not right[0]:
+    if (op == "*" and left.terms and right.terms) or (op == "/" and right.terms):
+        scope.add(_nonlinear(expr))
+        return None
+    if op == "/" and right.constant == 0:
         scope.add(division_by_zero(expr))
         return None
-    scope.add(_nonlinear(expr))
-    return None
+    unit = combined(op, left.unit, right.unit)
+    if unit is None:
+        scope.add(units.not_summable(expr, (left.unit, right.unit), scope))
+        return None
+    if op in "+-":
+        sign = 1 if op == "+" else -1
+        names = {**left.terms, **right.terms}
+        both = {name: left.terms.get(name, ZERO) + sign * right.terms.get(name, ZERO) for name in names}
+        return Sum(both, left.constant + sign * right.constant, unit)
+    if op == "/":
+        return left.times(1 / right.constant, unit)
+    return left.times(right.constant, unit) if not right.terms else right.times(left.constant, unit)
 
 
 def normalised(terms: list[tuple[str, Fraction]], op: CompareOp, bound: Fraction) -> LinearCompare:
@@ -128,7 +159,7 @@ def on_lattice(compared: LinearCompare, per_unit: int) -> Pred:
 def not_a_number(expr: syntax.Text, schema: Schema) -> Diagnostic:
     """A quoted text where a number was expected: perhaps a column's name."""
     near = nearest(expr.value, schema.names)
-    help = "quoted text can only be compared with categories, dates and times"
+    help = "quoted text is a category, a date, a time, a timestamp or a duration"
     if near is not None:
         help = f"a column is written without quotes: {printer.name(near)}"
     return type_mismatch("expected a number or a column", expr.span, "quoted text", help)

@@ -39,11 +39,12 @@ def _span() -> Span:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number; `50%` is 0.5 with `percent`."""
+    """A number; `50%` is 0.5 with `percent`. `spelling` is what the program wrote, if it wrote it."""
 
     value: float
     percent: bool = False
     span: Span = _span()
+    spelling: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,7 @@ class Command:
     body: Expr | Settings
     kind: Kind | None = None
     weight: Number | Placeholder | None = None
-    tolerance: Number | Placeholder | None = None
+    tolerance: Number | Text | Placeholder | None = None
     options: tuple[Option, ...] = ()
     span: Span = _span()
     kind_span: Span = _span()

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import inf
 
 from cuts.data.schema import Schema
-from cuts.lang.printer import short
+from cuts.data.units import NUMBER, Unit
+from cuts.lang import units
 from cuts.lang.spec import Apply, Basis, ColumnValue, Const, Quantity, Statistic
 from cuts.lang.syntax import CompareOp
 from cuts.lang.walks import columns_of, statistics_of
@@ -48,14 +49,14 @@ def default_tolerance(left: Quantity, op: CompareOp, right: Quantity, schema: Sc
     return max((Tolerance(factor * of.value, of.basis) for factor, of in own), default=Tolerance(0.0, "unit"))
 
 
-def shown(value: float, basis: Basis) -> str:
+def shown(value: float, basis: Basis, unit: Unit = NUMBER) -> str:
     """A tolerance, and where it comes from unless that is plain.
 
     >>> shown(0.19, "rows"), shown(0.1, "stated")
     ('0.19 (from the rows)', '0.1')
     """
     origins = {"rows": " (from the rows)", "range": " (from the range)"}
-    return short(value) + (origins.get(basis, "") if value else "")
+    return units.show(value, unit) + (origins.get(basis, "") if value else "")
 
 
 def weighted_sum(value: Quantity) -> dict[Quantity, float]:
@@ -96,7 +97,7 @@ def _unit_tolerance(stat: Statistic, schema: Schema) -> Tolerance:
             sizes = [_size(arg, schema) for arg in stat.args if isinstance(arg, ColumnValue | Apply | Const)]
     one, other = sizes[0], sizes[1] if unit == "product" else sizes[0]
     basis: Basis = "rows" if "rows" in (one.basis, other.basis) else "range"
-    scale = one.value if unit == "value" else one.value * other.value / 4
+    scale = one.value if unit in ("value", "spread") else one.value * other.value / 4
     tolerance = RANGE_TOLERANCE * scale
     return Tolerance(float(f"{tolerance:.2g}") if basis == "rows" else tolerance, basis)
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cuts.data.schema import Category
+from cuts.data.units import NUMBER, Unit
+from cuts.lang import units
 from cuts.lang.printer import short
 from cuts.lang.spec import (
     AllOf,
@@ -88,7 +90,7 @@ def _beyond_range(goal: Relation, space: Space) -> Obstacle | None:
     left, right = attainable(goal.left, space), attainable(goal.right, space)
     if can_hold(left, goal.op, right, goal.tolerance):
         return None
-    return _only(_described(goal.left), left)
+    return _only(_described(goal.left), left, goal.unit)
 
 
 def _without_rows(goal: Distribution, space: Space) -> Obstacle | None:
@@ -111,11 +113,11 @@ def _beyond_measure(command: ModelGoal) -> Obstacle | None:
     limits = measures()[command.measure.name].range
     if can_hold(limits, command.op, Interval(command.bound, command.bound), command.tolerance):
         return None
-    return _only(f"`{command.measure.name}(...)`", limits)
+    return _only(f"`{command.measure.name}(...)`", limits, NUMBER)
 
 
-def _only(subject: str, limits: Interval) -> Obstacle:
-    low, high = short(limits.low), short(limits.high)
+def _only(subject: str, limits: Interval, unit: Unit) -> Obstacle:
+    low, high = units.show(limits.low, unit), units.show(limits.high, unit)
     return Obstacle(
         f"{subject} can only be {low}" if low == high else f"{subject} can only lie between {low} and {high}",
         "move the target into that range",

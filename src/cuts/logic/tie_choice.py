@@ -7,7 +7,7 @@ from typing import assert_never
 
 from cuts.data.columns import Integer, Temporal
 from cuts.data.schema import Schema
-from cuts.data.ties import Sign, Tie, can_tie, make_tie
+from cuts.data.ties import Sign, Tie, can_tie, make_tie, units_in
 from cuts.lang.spec import (
     Bound,
     ColumnValue,
@@ -39,10 +39,17 @@ def rule_ties(specs: Iterable[Spec], schema: Schema) -> tuple[Tie, ...]:
     commands = [command for spec in specs for command in spec.commands]
     if any(isinstance(command, Privacy) for command in commands):
         return ()
+    # Statistics of `c - b` become those of one column only once both `b` and `c` are tied, in this order.
+    together = _ties(commands, schema, each_serves=False)
+    return together if serves_statistics(together, commands, schema) else _ties(commands, schema, each_serves=True)
+
+
+def _ties(commands: Sequence[Bound], schema: Schema, *, each_serves: bool) -> tuple[Tie, ...]:
+    """The ties of all rules, in order; with `each_serves` every one must serve the statistics with those before it."""
     ties: list[Tie] = []
     for pred in (command.pred for command in commands if isinstance(command, RowRule)):
         for leaf in comparisons(pred):
-            tie = _tie_for(leaf, commands, ties, schema)
+            tie = _tie_for(leaf, commands, ties, schema, each_serves)
             if tie is not None:
                 ties.append(tie)
     return tuple(ties)
@@ -101,14 +108,15 @@ def _stays_exact(leaf: LinearCompare, tie: Tie, schema: Schema) -> bool:
     columns = [schema[name] for name in leaf.form.columns]
     if all(isinstance(c, Integer | Temporal) and c.per_unit == 1 for c in columns):
         return all(value == int(value) for _, value in leaf.form.terms)
-    is_pair = set(leaf.form.columns) == {tie.column, tie.anchor} and _sign(leaf.form) == 1
+    is_pair = set(leaf.form.columns) == {tie.column, tie.anchor} and _sign(leaf.form, tie.column, tie.scale) == 1
     return is_pair and tie.sign == 1 and leaf.bound == 0
 
 
-def _tie_for(leaf: LinearCompare, commands: Sequence[Bound], ties: Sequence[Tie], schema: Schema) -> Tie | None:
+def _tie_for(
+    leaf: LinearCompare, commands: Sequence[Bound], ties: Sequence[Tie], schema: Schema, each_serves: bool
+) -> Tie | None:
     """The tie of a comparison of two columns: the one compared alone less often is computed; if equal, the later."""
-    sign = _sign(leaf.form)
-    if sign is None:
+    if len(leaf.form.terms) != 2:
         return None
     preds = [command.pred for command in commands if isinstance(command, RowRule)]
     used = {name for tie in ties for name in (tie.column, tie.anchor)}
@@ -117,21 +125,26 @@ def _tie_for(leaf: LinearCompare, commands: Sequence[Bound], ties: Sequence[Tie]
         possible = can_tie(schema[name], schema[other], schema)
         if not possible or name in used or _depth(other, ties) >= MAX_CHAIN:
             continue
+        sign = _sign(leaf.form, name, units_in(schema.number(name), schema.number(other)))
+        if sign is None:
+            continue
         tie = make_tie(name, other, sign, schema)
         alone = sum(each.form.columns == (name,) for pred in preds for each in comparisons(pred))
         rank = (-alone, schema.names.index(name), tie)
-        serves = serves_features(tie, commands) and serves_statistics([*ties, tie], commands, schema)
+        serves = serves_features(tie, commands)
+        if serves and each_serves:
+            serves = serves_statistics([*ties, tie], commands, schema)
         if serves and keeps_exact(preds, tie, schema) and (best is None or rank[:2] > best[:2]):
             best = rank
     return None if best is None else best[2]
 
 
-def _sign(form: Linear) -> Sign | None:
-    """1 for a difference of two columns, -1 for their sum, None for any other sum."""
-    if len(form.terms) != 2:
-        return None
-    (_, one), (_, other) = form.terms
-    return 1 if one == -other else -1 if one == other else None
+def _sign(form: Linear, name: str, scale: int) -> Sign | None:
+    """1 for a difference of a column and another one times `scale`, -1 for their sum, None for any other sum."""
+    terms = dict(form.terms)
+    own = terms.pop(name, 0.0)
+    (other,) = terms.values() if len(terms) == 1 else (0.0,)
+    return 1 if other == -scale * own else -1 if other == scale * own else None
 
 
 def _depth(name: str, ties: Sequence[Tie]) -> int:

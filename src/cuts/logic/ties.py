@@ -145,6 +145,9 @@ def _linear(quantity: Quantity) -> dict[str, float] | None:
                 return None
             factor = 1.0 if sign == "+" else -1.0
             return {name: one.get(name, 0.0) + factor * other.get(name, 0.0) for name in {**one, **other}}
+        case Apply("*", (Const(by), inner)):
+            terms = _linear(inner)
+            return None if terms is None else {name: by * value for name, value in terms.items()}
         case _:
             return None
 
@@ -166,7 +169,7 @@ def _expanded(terms: Mapping[str, float], ties: Sequence[Tie]) -> dict[str, floa
         factor = expanded.pop(tie.column, 0.0)
         if factor:
             expanded[tie.hidden.name] = expanded.get(tie.hidden.name, 0.0) + factor
-            expanded[tie.anchor] = expanded.get(tie.anchor, 0.0) + tie.sign * factor
+            expanded[tie.anchor] = expanded.get(tie.anchor, 0.0) + tie.factor * factor
     return expanded
 
 

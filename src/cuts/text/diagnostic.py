@@ -82,6 +82,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "target-in-features",
     "type-mismatch",
     "unexpected-missing",
+    "unit-mismatch",
     "unknown-category",
     "unknown-code",
     "unknown-column",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from math import exp, inf, log, sqrt
+from typing import Literal
 
 from cuts.vocab import arrays
 from cuts.vocab.arrays import greater, lesser, ln, only_where, root
@@ -23,6 +24,7 @@ class Function:
     """A function: how many arguments it takes, its value on arrays, its SQL text, and bounds on its value.
 
     Outside `domain`, which is that of every argument, the value is missing. Where `reach` is not finite it may be too.
+    `unit` says what the value counts: the same as the arguments, their root, or numbers, of numbers only.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Function:
     sql: str
     reach: Callable[..., Interval]
     domain: Interval = EVERYTHING
+    unit: Literal["same", "root", "number"] = "number"  # that of `+ - * /` depends on both sides (`data/units.py`)
 
     def text(self, args: list[str]) -> str:
         """The SQL of this function on arguments already in SQL."""
@@ -92,6 +95,7 @@ FUNCTIONS: Mapping[str, Function] = {
             _smallest,
             "(CASE WHEN {present} THEN LEAST({all}) END)",
             lambda *a: Interval(min(i.low for i in a), min(i.high for i in a)),
+            unit="same",
         ),
         Function(
             "max",
@@ -100,9 +104,10 @@ FUNCTIONS: Mapping[str, Function] = {
             _largest,
             "(CASE WHEN {present} THEN GREATEST({all}) END)",
             lambda *a: Interval(max(i.low for i in a), max(i.high for i in a)),
+            unit="same",
         ),
-        Function("abs", 1, 1, operator.abs, "ABS({0})", _abs_reach),
-        Function("sqrt", 1, 1, _sqrt, "(CASE WHEN {0} >= 0 THEN SQRT({0}) END)", _sqrt_reach, NOT_NEGATIVE),
+        Function("abs", 1, 1, operator.abs, "ABS({0})", _abs_reach, unit="same"),
+        Function("sqrt", 1, 1, _sqrt, "(CASE WHEN {0} >= 0 THEN SQRT({0}) END)", _sqrt_reach, NOT_NEGATIVE, "root"),
         Function("log", 1, 1, _log, "(CASE WHEN {0} > 0 THEN LN({0}) END)", _log_reach, NOT_NEGATIVE),
         Function("exp", 1, 1, arrays.exp, "EXP({0})", _exp_reach),
     )

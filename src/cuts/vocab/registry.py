@@ -16,7 +16,7 @@ from cuts.vocab.interval import Interval
 Array = Any  # numpy or torch: the formulas use only what both have
 Formula = TypeVar("Formula", bound=Callable[..., Array])
 Argument = Literal["number", "condition", "column"]
-Unit = Literal["value", "squared", "product", "share", "nats", "rows"]  # decides the default tolerance
+Unit = Literal["value", "spread", "squared", "product", "share", "nats", "rows"]
 Query = Callable[[Sequence[str], str, str, Sequence[float]], str]
 LEARNER_OPTIONS = ("lr", "n_epochs", "batch_size")  # of the classifiers a measure trains
 Direction = Literal["lower is fairer", "higher is more useful", "lower is more useful"]
@@ -37,6 +37,8 @@ class Statistic:
     `formula(p, *v)`: for numbers and conditions, `p` holds the weights of the rows (or cells) and `v` their values; for
     columns, `p` is their joint distribution and `v` the distribution of each alone. `p` sums to one, or to the number
     of rows when `unit` is "rows". `levels` is how many numbers stand in parentheses; the formula takes them last.
+    `unit` is what the number counts, which decides its default tolerance and, for dates and times, what it is compared
+    with: a "value" is one like those of the argument, a "spread" a difference of two of them.
     `sql(args, relation, where, levels)` is a scalar query. `reach` bounds the value, given bounds on the arguments.
     """
 

@@ -31,7 +31,7 @@ def variance(p: Array, v: Array) -> Array:
 @statistic(
     "STD",
     noun="standard deviation",
-    unit="value",
+    unit="spread",
     sql=aggregate("STDDEV_POP({0})"),
     reach=lambda r: Interval(0.0, r.ranges[0].width / 2),
 )
