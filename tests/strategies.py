@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from cuts.data.columns import is_written_as_text
+from cuts.data.number_texts import write_cells
 from cuts.data.physical import as_arrow
 from cuts.data.schema import Category, Column, Integer, Numeric, Real, Schema, Temporal
 from cuts.data.table import Table
@@ -30,26 +32,31 @@ from cuts.lang.spec import (
     Truth,
 )
 
+TEXTS = ["<1.0", ">200", "n.a.", "-", "it's", ""]
+FORMATS = ["", "0.0", "0,00", "#.##0,#", "#,##0.00", "#'##0.0"]
 NAMES = ["age", "sex", "marital-status", "a b", 'quo"te', "x1", "Straße"]
 VALUES = ["Male", "Female", ">50K", "it's", "11th", "A-B", 'say "hi"', "1", "2.5", "true", "ü"]
 OPS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
 
 
 @st.composite
-def columns(draw: st.DrawFn, name: str) -> Column:
-    """One column of any kind."""
+def columns(draw: st.DrawFn, name: str, *, texts: bool = False) -> Column:
+    """One column of any kind; with `texts`, numbers may be written as text with texts beside them."""
+    beside = st.lists(st.sampled_from(TEXTS), max_size=3, unique=True).map(tuple) if texts else st.just(())
     missing = draw(st.booleans())
     match draw(st.sampled_from(["category", "integer", "real", "decimal", "temporal"])):
         case "category":
             categories = draw(st.lists(st.sampled_from(VALUES), min_size=1, max_size=5, unique=True))
             return Category(name, tuple(categories), draw(st.booleans()), missing)
         case "integer":
-            low = draw(st.integers(-20, 20))
-            return Integer(name, low, low + draw(st.integers(0, 30)), draw(st.integers(1, 8)), missing)
+            low, bins = draw(st.integers(-20, 20)), draw(st.integers(1, 8))
+            return Integer(name, low, low + draw(st.integers(0, 30)), bins, missing, texts=draw(beside))
         case "decimal":
-            low = draw(st.integers(-100, 100))
-            high = low + draw(st.integers(0, 300))
-            return Real(name, low / 10, high / 10, draw(st.integers(1, 8)), missing, decimals=1)
+            wide = 100 if texts else 1  # numbers from 1,000 on have thousands separators
+            low = draw(st.integers(-100 * wide, 100))
+            low, high = low / 10, (low + draw(st.integers(0, 300 * wide))) / 10
+            bins, format = draw(st.integers(1, 8)), draw(st.sampled_from(FORMATS if texts else FORMATS[:1]))
+            return Real(name, low, high, bins, missing, decimals=1, texts=draw(beside), format=format)
         case "temporal":
             return draw(moments(name, missing))
         case _:
@@ -72,10 +79,10 @@ def moments(draw: st.DrawFn, name: str, missing: bool) -> Column:
 
 
 @st.composite
-def schemas(draw: st.DrawFn, most: int = 4) -> Schema:
-    """A schema of a few columns with awkward names."""
+def schemas(draw: st.DrawFn, most: int = 4, *, texts: bool = False) -> Schema:
+    """A schema of a few columns with awkward names; with `texts`, also with numbers written as text."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=most, unique=True))
-    made = tuple(draw(columns(name)) for name in names)
+    made = tuple(draw(columns(name, texts=texts)) for name in names)
     return Schema("t", made, max_categories=draw(st.sampled_from([16, 64])), min_count=draw(st.sampled_from([0, 5])))
 
 
@@ -85,6 +92,9 @@ def tables(draw: st.DrawFn, schema: Schema, most: int = 12) -> Table:
     rows = draw(st.integers(1, most))
     arrays: dict[str, pa.Array] = {}
     for column in schema:
+        if is_written_as_text(column):
+            arrays[column.name] = draw(text_cells(column, rows))
+            continue
         match column:
             case Category():
                 values: st.SearchStrategy[Any] = st.sampled_from(column.categories)
@@ -111,6 +121,17 @@ def lattice_values(draw: st.DrawFn, column: Numeric, rows: int) -> pa.Array:
     return as_arrow(numbers, column, missing)
 
 
+@st.composite
+def text_cells(draw: st.DrawFn, column: Any, rows: int) -> pa.Array:
+    """Cells of a numeric column with `texts` or a `format`: numbers as it writes them, its texts, nothing."""
+    unit = column.per_unit or 1
+    number = st.integers(round(column.low * unit), round(column.high * unit)).map(lambda k: k / unit)
+    cells: list[st.SearchStrategy[Any]] = [number.map(lambda x: write_cells(np.array([x]), None, column)[0].as_py())]
+    cells += [st.sampled_from(column.texts)] if column.texts else []
+    cells += [st.none()] if column.missing else []
+    return pa.array(draw(st.lists(st.one_of(cells), min_size=rows, max_size=rows)), pa.string())
+
+
 def constants(column: Numeric) -> st.SearchStrategy[float]:
     """Numbers in, at the ends of and beyond a column's range."""
     inside = st.floats(column.low - 1, column.high + 1)
@@ -131,6 +152,9 @@ def leaves(schema: Schema) -> st.SearchStrategy[Pred]:
         else:
             form = Linear(((column.name, 1.0),))
             options.append(st.builds(LinearCompare, st.just(form), OPS, constants(column)))
+            if column.texts:
+                values = st.frozensets(st.sampled_from(column.texts), max_size=3)
+                options.append(st.builds(InSet, st.just(column.name), values, st.booleans()))
     if len(numeric) > 1:
         pairs = st.sampled_from([(a, b) for i, a in enumerate(numeric) for b in numeric[i + 1 :]])
         weights = st.sampled_from([1.0, -1.0, 2.0, -0.5])

@@ -13,7 +13,8 @@ import pyarrow as pa
 from cuts.assess.verify import Verdict
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config
-from cuts.data.exchange.frames import FrameForm, form_in, form_like, from_native, to_native
+from cuts.data.columns import is_written_as_text
+from cuts.data.exchange.frames import FrameForm, form_in, form_like, from_native, to_native, with_texts
 from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Schema
 from cuts.flow import run as flow
@@ -212,15 +213,17 @@ class Synthesizer:
 def _form_of(form: FrameForm, schema: Schema) -> FrameForm:
     """How a frame of the schema's columns alone would have looked."""
     places = [place for place, name in enumerate(form.schema.names) if name in schema]
+    texts = [column.name for column in schema if is_written_as_text(column)]
     if len(places) == len(form.schema.names):
-        return form
-    return replace(
+        return with_texts(form, texts)
+    form = replace(
         form,
         schema=pa.schema([form.schema.field(place) for place in places]),
         dtypes=tuple(form.dtypes[place] for place in places) if form.dtypes else (),
         pandas_dtypes=tuple(form.pandas_dtypes[place] for place in places) if form.pandas_dtypes else (),
         header=None if form.header is None else form.header[places],
     )
+    return with_texts(form, texts)
 
 
 def _checked_seed(seed: int) -> int:

@@ -24,6 +24,7 @@ from cuts.data.schema import Category, Empty, Identifier, Schema
 from cuts.data.table import Table
 
 ROWS = 4_000
+GERMAN = str.maketrans({",": ".", ".": ","})  # 2,303.15 is 2.303,15
 
 
 def everything() -> pa.Table:
@@ -52,6 +53,8 @@ def everything() -> pa.Table:
             "seen": pa.array(rng.integers(1_600_000_000, 1_700_000_000, ROWS) * 1_000_000).cast(pa.timestamp("us")),
             "logged": pa.array(rng.integers(0, 10**11, ROWS) * 1_000).cast(pa.timestamp("us", "UTC")),
             "stay": pa.array(rng.integers(0, 90, ROWS) * 3_600_000_000, mask=missing).cast(pa.duration("us")),
+            "crp": pa.array(np.where(level == 0, "<1.0", np.char.mod("%.1f", rng.lognormal(2, 1, ROWS))), mask=missing),
+            "sales": [f"{x:,.2f}".translate(GERMAN) for x in rng.lognormal(7, 1, ROWS)],
             "code": [f"code{min(int(z), 400):03d}" for z in rng.zipf(1.3, ROWS)],
         }
     )
@@ -122,6 +125,16 @@ def test_statistics_of_a_bootstrap_sized_draw_match_the_rows() -> None:
         for share in (0.05, 0.25, 0.5, 0.75, 0.95):
             low, high = np.quantile(x, [max(0, share - 0.03), min(1, share + 0.03)])
             assert low <= np.quantile(y, share) <= high
+
+
+def test_texts_beside_numbers_are_as_frequent_as_in_the_rows() -> None:
+    table, _ = from_native(TABLE)
+    schema, before, after = through_the_codec(table)
+    assert schema.number("crp").texts == ("<1.0",)
+    assert schema.number("sales").texts == ()
+    shares = [float(np.mean([cell == "<1.0" for cell in t.column("crp").to_pylist()])) for t in (before, after)]
+    assert shares[1] == pytest.approx(shares[0], abs=5 * np.sqrt(shares[0] / ROWS))
+    assert pd.Series(after.column("sales").to_pylist()).str.fullmatch(r"\d{1,3}(\.\d{3})*,\d\d").all()
 
 
 def test_identifiers_are_fresh_unique_and_look_alike() -> None:

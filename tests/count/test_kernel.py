@@ -32,7 +32,7 @@ from strategies import schemas, tables
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Table, Codec, list[Clique]]:
     """Rows, their codec, and sets of its columns in any order."""
-    schema = draw(schemas())
+    schema = draw(schemas(texts=True))
     table = draw(tables(schema, most=40))
     codec = fit_codec(table, schema)
     columns = st.lists(st.sampled_from([c.name for c in schema]), max_size=4, unique=True).map(tuple)

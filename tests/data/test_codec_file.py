@@ -42,7 +42,7 @@ def assert_same_codec(table: Table, codec: Codec) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.integers(1, 4), st.integers(0, 3))
 def test_a_codec_is_read_back_as_it_was(data: st.DataObject, most: int, min_count: int) -> None:
-    schema = data.draw(schemas())
+    schema = data.draw(schemas(texts=True))
     table = data.draw(tables(schema, most=40))
     assert_same_codec(table, fit_codec(table, schema, limits=Limits(most + 8, min_count)))
     assert_same_codec(table, build_codec(schema, {}))

@@ -26,7 +26,7 @@ from strategies import schemas, tables
 @st.composite
 def partial_tables(draw: st.DrawFn) -> tuple[Table, Table, Codec]:
     """A table, some of its columns with some of its cells, and a codec."""
-    schema = draw(schemas())
+    schema = draw(schemas(texts=True))
     table = draw(tables(schema))
     names = draw(st.lists(st.sampled_from(schema.names), min_size=1, unique=True))
     kept = st.lists(st.booleans(), min_size=table.rows, max_size=table.rows)

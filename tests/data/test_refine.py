@@ -31,7 +31,7 @@ Case = tuple[Schema, Table, Pred, Codec]
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """A codec that knows nothing of the predicate, fitted to rows or even."""
-    schema = draw(schemas())
+    schema = draw(schemas(texts=True))
     table = draw(tables(schema, most=40))
     codec = fit_codec(table, schema, limits=Limits(draw(st.integers(1, 3)) + 8, draw(st.integers(0, 3))))
     return schema, table, draw(predicates(schema)), draw(st.sampled_from([codec, build_codec(schema, {})]))

@@ -22,7 +22,7 @@ K = 3
 @st.composite
 def cases(data: st.DrawFn) -> tuple[Diagram, dict[Variable, NDArray[np.float64]], NDArray[np.int64], int]:
     """Rules, K product distributions over their variables, rows of components that can satisfy them, and a seed."""
-    schema = data(schemas(most=3))
+    schema = data(schemas(most=3, texts=True))
     rules = data(st.lists(predicates(schema, 5), min_size=1, max_size=3))
     grid = build_grid(rules, schema, coarse=True)
     diagram = compile_rules(rules, grid)

@@ -181,7 +181,7 @@ def test_systematic_marginals_are_nearer_than_chance() -> None:
 @st.composite
 def ruled(data: st.DrawFn) -> Supply:
     """A supply with rules that some row satisfies."""
-    schema = data(schemas(most=3))
+    schema = data(schemas(most=3, texts=True))
     rules = data(st.lists(predicates(schema, 4), min_size=1, max_size=2))
     cuts = find_cuts(rules, schema)
     assume(not cuts.sums)

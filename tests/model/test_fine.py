@@ -48,7 +48,7 @@ TreeCase = tuple[Codec, FineRows, FineSettings]
 @st.composite
 def tree_cases(draw_: st.DrawFn) -> TreeCase:
     """Tables of every kind, and settings of trees."""
-    schema = draw_(schemas())
+    schema = draw_(schemas(texts=True))
     table = draw_(tables(schema, most=40))
     codec = fit_codec(table, schema, coarse=draw_(st.booleans()))
     codes, typed = encode(table, codec), conform(table, schema)

@@ -157,7 +157,7 @@ def test_a_refined_codec_splits_a_mixture_without_changing_it() -> None:
 @st.composite
 def ruled(draw: st.DrawFn) -> tuple[Mixture, list[Pred], Schema]:
     """A small schema, rules about single columns and a mixture over its coarse bins."""
-    schema = draw(schemas(most=3))
+    schema = draw(schemas(most=3, texts=True))
     rules = draw(st.lists(predicates(schema, 4), min_size=1, max_size=2))
     cuts = find_cuts(rules, schema)
     assume(not cuts.sums)

@@ -141,7 +141,7 @@ def test_random_slices_of_a_label_are_right_on_average() -> None:
 
 @st.composite
 def coded_tables(draw: st.DrawFn) -> tuple[Codec, Codes]:
-    schema: Schema = draw(schemas())
+    schema: Schema = draw(schemas(texts=True))
     table: Table = draw(tables(schema, most=60))
     codec = fit_codec(table, schema, coarse=draw(st.booleans()))
     return codec, encode(table, codec)

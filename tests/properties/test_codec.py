@@ -24,7 +24,7 @@ from strategies import predicates, schemas, tables
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Schema, Table, Pred]:
-    schema = draw(schemas())
+    schema = draw(schemas(texts=True))
     return schema, draw(tables(schema, most=40)), draw(predicates(schema))
 
 

@@ -26,7 +26,7 @@ K = 3
 @st.composite
 def compiled(drawn: st.DrawFn) -> tuple[Diagram, Grid, dict[Variable, NDArray[np.float64]]]:
     """Rules compiled, and K product distributions with some probabilities zero."""
-    schema: Schema = drawn(schemas(most=3))
+    schema: Schema = drawn(schemas(most=3, texts=True))
     rules: list[Pred] = drawn(st.lists(predicates(schema, 4), min_size=1, max_size=3))
     grid = build_grid(rules, schema, coarse=True)
     variables: list[Variable] = [*schema.names, *grid.sums]

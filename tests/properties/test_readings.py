@@ -24,13 +24,13 @@ from strategies import predicates, quantities, schemas, tables
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Schema, Table, Pred]:
-    schema = draw(schemas())
+    schema = draw(schemas(texts=True))
     return schema, draw(tables(schema)), draw(predicates(schema))
 
 
 @st.composite
 def statistic_cases(draw: st.DrawFn) -> tuple[Schema, Table, Quantity]:
-    schema = draw(schemas())
+    schema = draw(schemas(texts=True))
     return schema, draw(tables(schema)), draw(quantities(schema))
 
 

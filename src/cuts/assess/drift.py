@@ -86,7 +86,8 @@ def _of_column(column: Modelled, before: Table, after: Table) -> Iterator[Drift]
         yield _drift(name, MISSING, *(_of_share(float(part.mean())) for part in missing))
     if any(part.all() for part in missing):
         return  # nothing to compare but that
-    if isinstance(column, Category):
+    texts = column.categories if isinstance(column, Category) else column.texts
+    if texts:
         real, synthetic = (_shares(table, name) for table in (before, after))
         shares = [
             _drift(
@@ -95,19 +96,21 @@ def _of_column(column: Modelled, before: Table, after: Table) -> Iterator[Drift]
                 _of_share(real.get(category, 0.0)),
                 _of_share(synthetic.get(category, 0.0)),
             )
-            for category in column.categories
+            for category in texts
         ]
         yield max(shares, key=lambda drift: drift.difference)
+    if isinstance(column, Category):
         return
-    values = [table.numbers(name)[~gone] for table, gone in zip((before, after), missing, strict=True)]
-    yield _drift(name, MEAN, *map(_of_numbers, values))
+    values = [numbers[~np.isnan(numbers)] for numbers in (before.numbers(name), after.numbers(name))]
+    if all(map(len, values)):
+        yield _drift(name, MEAN, *map(_of_numbers, values))
 
 
 def _shares(table: Table, name: str) -> dict[str, float]:
-    """The share of each category among the rows that have one."""
-    present = table.column(name).drop_null()
-    counts = present.value_counts()
-    return {str(entry["values"]): entry["counts"] / len(present) for entry in counts.to_pylist()}
+    """The share of each category, or of each text beside numbers, among the rows that have a value."""
+    present = table.rows - int(table.missing(name).sum())
+    counts = table.texts(name).drop_null().value_counts()
+    return {str(entry["values"]): entry["counts"] / present for entry in counts.to_pylist()}
 
 
 def _of_numbers(values: Floats) -> _Moments:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cuts.assess.grid import Axis, Grid, cell
-from cuts.assess.table_arrays import Sample
+from cuts.assess.table_arrays import Sample, text_codes
 from cuts.data.schema import Category
 from cuts.data.table import IntArray
 
@@ -37,7 +37,10 @@ def build_matrix(sample: Sample, train: Sample, grid: Grid, names: Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One feature per column, for trees that support categories: codes, or scaled numbers with NaN for missing ones."""
+    """One feature per column, for trees that support categories: codes, or scaled numbers with NaN for missing ones.
+
+    A numeric column with texts has a second feature, which of them it is.
+    """
 
     matrix: Matrix
     is_category: list[bool]
@@ -48,19 +51,21 @@ def build_codes(first: Sample, second: Sample) -> Coded:
 
     Both determine which categories are rare: if one did so alone, more categories would be rare in the other.
     """
-    parts: list[Matrix] = []
+    parts: list[tuple[Matrix, bool]] = []
     for column in first.columns:
         values = np.concatenate([first.values[column.name], second.values[column.name]])
         if isinstance(column, Category):
             codes, size = values.astype(np.int64), len(column.categories) + 2  # missing and unknown are codes too
             if size > MAX_CODES:
                 codes = _shared(codes, size, MAX_CODES)[codes]
-            parts.append(codes.astype(np.float32))
+            parts.append((codes.astype(np.float32), True))
         else:
             scaled = (values - column.low) / ((column.high - column.low) or 1.0)  # large moments keep their digits
-            parts.append(scaled.astype(np.float32))
-    matrix: Matrix = np.stack(parts, axis=1)
-    return Coded(matrix, [isinstance(column, Category) for column in first.columns])
+            parts.append((scaled.astype(np.float32), False))
+            if column.texts:
+                texts = np.concatenate([text_codes(sample, column) for sample in (first, second)])
+                parts.append((texts.astype(np.float32), True))
+    return Coded(np.stack([part for part, _ in parts], axis=1), [is_category for _, is_category in parts])
 
 
 def _one_hot(sample: Sample, train: Sample, axis: Axis) -> Matrix:
@@ -82,12 +87,15 @@ def _shared(seen: IntArray, size: int, levels: int) -> IntArray:
 
 
 def _numbers(sample: Sample, train: Sample, axis: Axis) -> Matrix:
-    """The numbers in units of the train range; missing ones are the train median, marked by a second column."""
+    """The numbers in units of the train range; the others are the train median, marked by one column per reason."""
     name = axis.column.name
     values = (sample.values[name] - axis.low) / ((axis.high - axis.low) or 1.0)  # large moments keep their digits
-    missing = np.isnan(values)
-    if axis.missing is None:
+    absent = np.isnan(values)
+    if axis.missing is None and axis.first_text is None:
         return values.astype(np.float32)[:, None]
     present = train.values[name][~np.isnan(train.values[name])]
     median = (float(np.median(present)) - axis.low) / ((axis.high - axis.low) or 1.0) if len(present) else 0.0
-    return np.stack([np.where(missing, median, values), missing], axis=1).astype(np.float32)
+    first = axis.missing if axis.missing is not None else axis.first_text
+    assert first is not None
+    reasons = [cell(sample, axis) == reason for reason in range(first, axis.size)]
+    return np.stack([np.where(absent, median, values), *reasons], axis=1).astype(np.float32)

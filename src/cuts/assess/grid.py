@@ -1,7 +1,7 @@
 """The cells on which tables are compared: one per category, and bins over the range of the train rows for numbers.
 
 Equal-width bins follow the paper, so that distances are comparable with its tables; models learn on other bins. Missing
-values and categories outside the schema have a cell of their own if there are any.
+values and categories outside the schema have a cell of their own if there are any; so has every text beside numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from cuts.assess.table_arrays import Sample
+from cuts.assess.table_arrays import Sample, text_codes
 from cuts.data.schema import Category, Modelled, Numeric
 from cuts.data.table import Floats, IntArray
 
@@ -33,6 +33,7 @@ class Axis:
     edges: tuple[float, ...] | None = None  # of quantile bins
     missing: int | None = None  # the cell of missing values
     unknown: int | None = None  # the cell of categories outside the schema
+    first_text: int | None = None  # the first of the cells of texts beside numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,11 @@ def cell(sample: Sample, axis: Axis) -> IntArray:
         bin_numbers = np.searchsorted(np.array(axis.edges), numbers, side="right").astype(np.int64)
     else:
         bin_numbers = np.clip(np.floor((numbers - axis.low) / axis.step), 0, BINS - 1).astype(np.int64)
-    return bin_numbers if axis.missing is None else np.where(missing, axis.missing, bin_numbers)
+    bin_numbers = bin_numbers if axis.missing is None else np.where(missing, axis.missing, bin_numbers)
+    if axis.first_text is None:
+        return bin_numbers
+    texts = text_codes(sample, axis.column)
+    return np.where(texts > 0, axis.first_text + texts - 1, bin_numbers)
 
 
 def _axis(column: Modelled, train: Sample, samples: Sequence[Sample], bins: Bins) -> Axis:
@@ -85,11 +90,15 @@ def _axis(column: Modelled, train: Sample, samples: Sequence[Sample], bins: Bins
         missing = category_count if has_missing else None
         unknown = category_count + has_missing if highest > category_count else None
         return Axis(column, category_count + has_missing + (unknown is not None), missing=missing, unknown=unknown)
-    has_missing = column.missing or any(np.isnan(sample.values[column.name]).any() for sample in samples)
+    absent = [np.isnan(sample.values[column.name]) & (text_codes(sample, column) == 0) for sample in samples]
+    has_missing = column.missing or any(rows.any() for rows in absent)
     low, high, edges = _numbers(column, train, bins)
     size = BINS if edges is None else len(edges) + 1
     step = (high + _MARGIN - low) / BINS
-    return Axis(column, size + has_missing, low, high, step, edges, missing=size if has_missing else None)
+    missing = size if has_missing else None
+    first_text = size + has_missing if column.texts else None
+    cells = size + has_missing + len(column.texts)
+    return Axis(column, cells, low, high, step, edges, missing=missing, first_text=first_text)
 
 
 def _numbers(column: Numeric, train: Sample, bins: Bins) -> tuple[float, float, tuple[float, ...] | None]:

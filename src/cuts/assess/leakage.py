@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cuts.assess.grid import Grid, cells
-from cuts.assess.table_arrays import Sample, thin
+from cuts.assess.table_arrays import Sample, text_codes, thin
 from cuts.data.schema import Category
 from cuts.data.table import Bools, Floats, IntArray
 
@@ -131,15 +131,17 @@ def _coordinates(sample: Sample, grid: Grid) -> list[NDArray[np.float32]]:
             coordinates.append(values.astype(np.float32))
         else:
             scaled = np.clip((values - axis.low) / ((axis.high - axis.low) or 1.0), -1.0, 2.0)
-            coordinates.append(np.where(np.isnan(scaled), 4.0, scaled).astype(np.float32))
+            apart = 4.0 + text_codes(sample, axis.column)
+            coordinates.append(np.where(np.isnan(scaled), apart, scaled).astype(np.float32))
     return coordinates
 
 
 def _distinct(samples: tuple[Sample, ...], name: str) -> IntArray:
     """One number per row of all samples; equal values of the column, as written, have equal numbers."""
     values = pa.chunked_array([chunk for sample in samples for chunk in sample.table.column(name).chunks])
-    codes = values.combine_chunks().dictionary_encode().indices.fill_null(-1)
-    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)
+    parts = values.combine_chunks().flatten() if pa.types.is_struct(values.type) else [values.combine_chunks()]
+    codes = [part.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False) for part in parts]
+    return _row_numbers([code.astype(np.int64) for code in codes])
 
 
 def _row_numbers(columns: list[IntArray]) -> IntArray:

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cuts.data.conform import conform
-from cuts.data.schema import Category, Empty, Identifier, Modelled, Schema
+from cuts.data.conform import conform, outside_domain
+from cuts.data.schema import Category, Empty, Identifier, Modelled, Numeric, Schema
 from cuts.data.table import Floats, IntArray, Table
 
 Role = Literal["synthetic", "train", "test"]
@@ -23,7 +23,7 @@ Values: TypeAlias = Floats | IntArray
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The number of values outside the schema: numbers out of range, unknown categories, unexpected missing values."""
+    """The number of values outside the schema: numbers out of range, unknown texts, unexpected missing values."""
 
     table: Role
     column: str
@@ -82,6 +82,15 @@ def thin(sample: Sample, max_rows: int, rng: np.random.Generator) -> Sample:
     return sample.take(np.sort(rng.choice(sample.rows, max_rows, replace=False)))
 
 
+def text_codes(sample: Sample, column: Numeric) -> IntArray:
+    """For every row the position of its text beside the numbers, from 1; 0 for numbers, missing and unknown texts."""
+    if not column.texts:
+        return np.zeros(sample.rows, dtype=np.int64)
+    indices = pc.index_in(sample.table.texts(column.name), value_set=pa.array(column.texts, pa.string()))
+    codes: IntArray = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) + 1
+    return codes
+
+
 def _values(typed: Table, column: Modelled) -> Values:
     missing = typed.missing(column.name)
     if not isinstance(column, Category):
@@ -101,4 +110,5 @@ def _outside(sample: Sample, column: Modelled) -> Outside:
         return Outside(sample.role, column.name, 0, unknown, missing)
     written = sample.table.numbers(column.name)
     beyond = int(((written < column.low) | (written > column.high)).sum())  # false where missing
-    return Outside(sample.role, column.name, beyond, 0, missing)
+    unknown = int((outside_domain(sample.table, column) & np.isnan(written)).sum())
+    return Outside(sample.role, column.name, beyond, unknown, missing)

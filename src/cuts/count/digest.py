@@ -31,7 +31,7 @@ class ColumnDigest:
 
     def __init__(self, field: pa.Field, *, declared_id: bool, max_distinct: int = MAX_DISTINCT) -> None:
         self._name = field.name
-        self._missing = False
+        self._missing, self._is_coded = False, pa.types.is_dictionary(field.type)
         self._kept = _kept_for(field.type, declared_id=declared_id, max_distinct=max_distinct)
 
     def add(self, block: Table) -> None:
@@ -49,6 +49,8 @@ class ColumnDigest:
         few, as_id = self._kept.few()
         if self._missing or len(few) == 0:
             few = pa.chunked_array([*few.chunks, pa.nulls(1, few.type)])
+        if self._is_coded and isinstance(self._kept, _Texts):
+            few = few.dictionary_encode()
         try:
             return infer_schema(Table(pa.table({self._name: few})), "", ids=(self._name,) if as_id else ()).columns[0]
         except CutsError as error:
@@ -200,7 +202,7 @@ class _Texts:
         kept = sorted(self._distinct.kept)
         examples: Iterable[str]
         if self._declared_id or self._distinct.unique:
-            examples = {*self._shape.examples, *kept[:MAX_TEXTS]}
+            examples = {*self._shape.examples, *(kept[:MAX_TEXTS] if self._declared_id else kept)}
         else:  # those that repeat as often as all do, up to where that does not matter any more
             repeats = min(self._count, MIN_TEXT_REPEATS * len(kept)) - len(kept)
             examples = [*kept, *islice(cycle(sorted(self._repeated)), repeats)]

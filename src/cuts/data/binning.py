@@ -6,13 +6,14 @@ as the counts of pairs allow, and in the whole table no more than one step of a 
 of the table come first.
 Categories: above a limit the rarer ones share bins with their neighbours in the alphabet and are sampled by frequency;
 the rarest are never sampled unless the schema is declared.
+Texts beside numbers: one bin each; the rarest share one and are written as a frequent text, as categories are.
 Nothing here may see private rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -28,6 +29,7 @@ from cuts.data.codec import (
     clean_edges,
     even_edges,
     even_piece,
+    single_texts,
 )
 from cuts.data.columns import DEFAULT_BINS, Category, Numeric
 from cuts.data.conform import conform
@@ -76,13 +78,16 @@ def fit_codec(
     typed = conform(_spread_rows(table), schema)
     quantiles = _coarse_quantiles(typed, schema, limits) if coarse else {}
     bins: list[ColumnBins] = []
+    declared = not schema.is_inferred
     for column in schema.modelled:
+        separated = list((sets or {}).get(column.name, ()))
         if isinstance(column, Category):
-            separated = list((sets or {}).get(column.name, ()))
-            bins.append(_category_bins(typed, column, separated, limits, declared=not schema.is_inferred))
+            bins.append(_category_bins(typed, column, separated, limits, declared=declared))
         else:
             own_cuts = tuple((cuts or {}).get(column.name, ()))
-            bins.append(numeric_bins(typed, column, own_cuts, quantiles.get(column.name)))
+            numbers = numeric_bins(typed, column, own_cuts, quantiles.get(column.name))
+            texts = numbers.texts if declared else _text_groups(typed, column, separated, limits)
+            bins.append(replace(numbers, texts=texts))
     return Codec(schema, tuple(bins), _derived(typed, schema))
 
 
@@ -113,7 +118,7 @@ def numeric_bins(
     )
     edges = _without_empty(values, clean_edges(column, (*own, *cuts)), clean_edges(column, cuts) if by_rows else None)
     pieces = [_pieces(values, column, low, high) for low, high in bin_limits(column, edges)]
-    return NumericBins(column, edges, join_pieces(pieces, column.per_unit))
+    return NumericBins(column, edges, join_pieces(pieces, column.per_unit), single_texts(column))
 
 
 def _values(typed: Table, column: Numeric) -> Floats:
@@ -145,6 +150,7 @@ def _coarse_quantiles(typed: Table, schema: Schema, limits: Limits) -> dict[str,
     stated = {name: c.bins for name, c in columns.items() if isinstance(c.bins, int) and c.bins != DEFAULT_BINS}
     categories = [c for c in schema.modelled if isinstance(c, Category)]
     room = MAX_TABLE_BINS - sum(min(len(c.categories), limits.max_categories) for c in categories)
+    room -= sum(len(c.texts) for c in columns.values())
     wanted = max(MIN_COARSE_BINS, round(COARSE_BINS_PER_ROOT * typed.rows**0.5))
     common = max(2, min(wanted, DEFAULT_BINS, room // max(len(columns), 1)))
     bins = {name: stated.get(name, common) for name in columns}
@@ -214,6 +220,20 @@ def _stepped(starts: Floats, ends: Floats, step: float) -> tuple[Floats, Floats,
     return points, points, weights
 
 
+def _text_groups(
+    typed: Table, column: Numeric, sets: list[frozenset[str]], limits: Limits
+) -> tuple[tuple[str, ...], ...]:
+    """The texts of each bin: one, and rare ones behind the most frequent text that no set distinguishes from them."""
+    mentioned = frozenset().union(*sets)
+    counts = text_counts(typed, column.name, column.texts) if column.texts else {}
+    rare = [text for text in column.texts if counts[text] < limits.min_count and text not in mentioned]
+    if not rare or max(counts.values()) < limits.min_count:  # nothing is rare, or everything, and no text is preferred
+        return single_texts(column)
+    first = max((text for text in column.texts if text not in mentioned), key=lambda text: (counts[text], text))
+    others = [(text,) for text in column.texts if text != first and text not in rare]
+    return ((first, *(text for text in rare if text != first)), *others)
+
+
 # --- categories
 
 
@@ -235,8 +255,13 @@ def _category_bins(
 
 def category_counts(typed: Table, column: Category) -> dict[str, int]:
     """The number of rows per category, also if it is 0."""
-    counts = dict.fromkeys(column.categories, 0)
-    for entry in pc.value_counts(typed.column(column.name)).to_pylist():
+    return text_counts(typed, column.name, column.categories)
+
+
+def text_counts(typed: Table, name: str, texts: tuple[str, ...]) -> dict[str, int]:
+    """The number of rows per text of a column, also if it is 0."""
+    counts = dict.fromkeys(texts, 0)
+    for entry in pc.value_counts(typed.texts(name)).to_pylist():
         if entry["values"] in counts:
             counts[entry["values"]] = int(entry["counts"])
     return counts

@@ -1,7 +1,8 @@
 """Values to bins and back.
 
 A category column has one bin per category, or per group of rarer ones; a numeric column has half-open bins
-`[edge, next edge)`; a column that may be missing has one more bin, the last. Every constant the program compares with
+`[edge, next edge)`, and after them one bin per text beside its numbers, or per group of rarer ones; a column that may
+be missing has one more bin, the last. Every constant the program compares with
 is an edge, so no bin straddles a comparison: `x > c` begins at the next value the column can have. `data/binning.py`
 chooses bins from rows; without rows they are of equal width. Some columns are not modelled but follow from others when
 rows are decoded: derived columns are looked up, tied columns (`data/ties.py`) and computed columns (`data/computed.py`)
@@ -19,11 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.bin_contents import Members, Pieces, join_members, join_pieces
-from cuts.data.columns import Category, Modelled, Numeric
+from cuts.data.columns import Category, Modelled, Numeric, is_written_as_text
 from cuts.data.computed import rounded
 from cuts.data.conform import column_problems, conform, formula_problems
 from cuts.data.identifiers import make_identifiers
 from cuts.data.lattice import at_least, before
+from cuts.data.number_texts import write_cells
 from cuts.data.physical import as_arrow, as_numbers
 from cuts.data.schema import Empty, Identifier, Schema
 from cuts.data.table import Floats, IntArray, Table
@@ -42,6 +44,11 @@ class CategoryBins:
     contents: Members
 
     @property
+    def numbers(self) -> int:
+        """Number of bins that count as a number in arithmetic: all but the one for missing values."""
+        return len(self.groups)
+
+    @property
     def size(self) -> int:
         """Number of bins, the one for missing values included."""
         return len(self.groups) + self.column.missing
@@ -49,16 +56,25 @@ class CategoryBins:
 
 @dataclass(frozen=True, slots=True)
 class NumericBins:
-    """The lower edge of each bin, the column's lowest value first, and the contents of each bin."""
+    """The lower edge of each bin of numbers, the column's lowest value first, and the contents of each.
+
+    Behind them are the bins of texts: `texts` has the texts in each, of which the first is written for all of them.
+    """
 
     column: Numeric
     edges: tuple[float, ...]
     contents: Pieces
+    texts: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def numbers(self) -> int:
+        """Number of bins of numbers; those of texts and of missing values follow."""
+        return len(self.edges)
 
     @property
     def size(self) -> int:
-        """Number of bins, the one for missing values included."""
-        return len(self.edges) + self.column.missing
+        """Number of bins, those for texts and for missing values included."""
+        return len(self.edges) + len(self.texts) + self.column.missing
 
 
 ColumnBins: TypeAlias = CategoryBins | NumericBins
@@ -148,8 +164,11 @@ def decode(
         rng, name = np.random.Generator(np.random.Philox(next(streams))), bins.column.name
         if isinstance(bins, CategoryBins):
             arrays[name] = _categories(codes[name], bins, rng)
-        elif name not in numbers:
+            continue
+        if name not in numbers:
             numbers[name] = _numbers(codes[name], bins, rng)
+        if is_written_as_text(bins.column):
+            arrays[name] = write_cells(numbers.pop(name), _texts(codes[name], bins), bins.column)
     arrays.update(compute(numbers, codec))
     values_by_key = {name: values for name, _, values in codec.derived}
     for name, determinant in codec.schema.derived:
@@ -205,6 +224,11 @@ def single_categories(column: Category) -> CategoryBins:
     return CategoryBins(column, tuple((c,) for c in column.categories), join_members(alone))
 
 
+def single_texts(column: Numeric) -> tuple[tuple[str, ...], ...]:
+    """One bin per text."""
+    return tuple((text,) for text in column.texts)
+
+
 def even_edges(column: Numeric) -> tuple[float, ...]:
     """The edges declared in the schema, else the edges of bins of equal width."""
     if isinstance(column.bins, tuple):
@@ -222,7 +246,7 @@ def clean_edges(column: Numeric, cuts: Iterable[float]) -> tuple[float, ...]:
 def even_bins(column: Numeric, edges: tuple[float, ...]) -> NumericBins:
     """Bins whose values are all equally likely."""
     pieces = [even_piece(column, low, high) for low, high in bin_limits(column, edges)]
-    return NumericBins(column, edges, join_pieces(pieces, column.per_unit))
+    return NumericBins(column, edges, join_pieces(pieces, column.per_unit), single_texts(column))
 
 
 def bin_limits(column: Numeric, edges: tuple[float, ...]) -> list[tuple[float, float]]:
@@ -251,7 +275,14 @@ def bin_of(typed: Table, bins: ColumnBins) -> IntArray:
         bin_by_index = np.array([owner.get(category, 0) for category in bins.column.categories], dtype=np.int64)
         bin_numbers: IntArray = bin_by_index[indices.to_numpy(zero_copy_only=False)]
         return bin_numbers
-    return np.searchsorted(np.array(bins.edges), typed.numbers(name), side="right").astype(np.int64) - 1
+    of_number: IntArray = np.searchsorted(np.array(bins.edges), typed.numbers(name), side="right").astype(np.int64) - 1
+    if not bins.texts:
+        return of_number
+    texts = [text for group in bins.texts for text in group]
+    group_of = np.repeat(np.arange(len(bins.texts)), [len(group) for group in bins.texts])
+    index = pc.index_in(typed.texts(name), value_set=pa.array(texts, pa.string()))
+    of_text = bins.numbers + group_of[index.fill_null(0).to_numpy(zero_copy_only=False)]
+    return np.where(index.is_valid().to_numpy(zero_copy_only=False), of_text, of_number)
 
 
 def _categories(codes: IntArray, bins: CategoryBins, rng: np.random.Generator) -> pa.Array:
@@ -261,9 +292,17 @@ def _categories(codes: IntArray, bins: CategoryBins, rng: np.random.Generator) -
 
 
 def _numbers(codes: IntArray, bins: NumericBins, rng: np.random.Generator) -> Floats:
-    """One value per code, NaN where it is missing."""
-    missing = codes == len(bins.edges)
-    return np.where(missing, np.nan, bins.contents.draw(np.where(missing, 0, codes), rng))
+    """One value per code, NaN where it is a text or missing."""
+    absent = codes >= bins.numbers
+    return np.where(absent, np.nan, bins.contents.draw(np.where(absent, 0, codes), rng))
+
+
+def _texts(codes: IntArray, bins: NumericBins) -> pa.Array:
+    """The text of every code, null where it is a number or missing."""
+    place = codes - bins.numbers
+    is_text = (place >= 0) & (place < len(bins.texts))
+    written = pa.array([group[0] for group in bins.texts], pa.string())
+    return written.take(pa.array(np.where(is_text, place, 0), mask=~is_text))
 
 
 def _as_array(numbers: Floats, column: Numeric) -> pa.Array:

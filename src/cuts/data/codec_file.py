@@ -72,7 +72,8 @@ def _bins_data(bins: ColumnBins) -> dict[str, Any]:
         groups = [list(group) for group in bins.groups]
         return {"column": bins.column.name, "groups": groups, "places": bins.contents.places.tolist(), **shares}
     low, high = bins.contents.low.tolist(), bins.contents.high.tolist()
-    return {"column": bins.column.name, "edges": list(bins.edges), "low": low, "high": high, **shares}
+    texts = {"texts": [list(group) for group in bins.texts]} if bins.texts else {}
+    return {"column": bins.column.name, "edges": list(bins.edges), "low": low, "high": high, **shares, **texts}
 
 
 def _tie_data(tie: Tie) -> dict[str, Any]:
@@ -123,6 +124,7 @@ class _NumericData(Struct, frozen=True):
     high: list[_Number]
     owner: list[_Index]
     until: list[_Number]
+    texts: list[list[str]] = []
 
 
 class _CategoryData(Struct, frozen=True):
@@ -180,7 +182,10 @@ def _numeric(fields: _NumericData, column: Numeric, where: str) -> NumericBins:
     lowest, highest = (np.concatenate([end[i] for end in ends])[owner] for i in (0, 1))
     if not ((lowest <= low) & (low <= high) & (high <= highest)).all():
         raise _damaged(where, "a piece lies outside its bin")
-    return NumericBins(column, edges, Pieces(low, high, owner, until, column.per_unit))
+    texts = tuple(map(tuple, fields.texts))
+    if not all(texts) or sorted(text for group in texts for text in group) != sorted(column.texts):
+        raise _damaged(where, "`texts` are not the column's texts")
+    return NumericBins(column, edges, Pieces(low, high, owner, until, column.per_unit), texts)
 
 
 def _category(fields: _CategoryData, column: Category, where: str) -> CategoryBins:

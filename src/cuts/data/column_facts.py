@@ -9,9 +9,11 @@ from typing import assert_never
 import numpy as np
 
 from cuts.data.binning import Limits, category_counts, fit_codec
-from cuts.data.codec import CategoryBins
+from cuts.data.codec import CategoryBins, NumericBins
+from cuts.data.columns import is_written_as_text
 from cuts.data.computed import Formula
 from cuts.data.conform import conform
+from cuts.data.number_texts import MIN_NUMBERS, count_numbers
 from cuts.data.rare_values import never_sampled
 from cuts.data.relations import find_relations
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
@@ -52,6 +54,8 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
         notes = [*_notes(column, follows.get(column.name), schema), *_formula_notes(column, found, schema)]
         if isinstance(column, Category) and isinstance(bins, CategoryBins):
             notes += _category_notes(typed, column, bins, limits, declared=not schema.is_inferred)
+        if isinstance(bins, NumericBins):
+            notes += _text_notes(bins, limits)
         facts.append(
             ColumnFacts(column.name, _kind(column), _values(column), missing, bins.size if bins else 0, tuple(notes))
         )
@@ -60,7 +64,7 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
 
 def find_derived(table: Table, schema: Schema) -> tuple[tuple[str, str], ...]:
     """The functional dependencies, as pairs (column, the column it follows from)."""
-    columns = list(schema.modelled)
+    columns = [column for column in schema.modelled if not is_written_as_text(column)]
     if len(columns) > MAX_COLUMNS:
         return ()
     whole = _codes(table, schema, columns)
@@ -124,7 +128,8 @@ def _values(column: Column) -> str:
         case Category():
             return counted(len(column.categories), "value")
         case Integer() | Real():
-            return f"{_number(column.low)} to {_number(column.high)}"
+            texts = f", {counted(len(column.texts), 'text')}" if column.texts else ""
+            return f"{_number(column.low)} to {_number(column.high)}{texts}"
         case Temporal():
             return f"{show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
         case Identifier():
@@ -165,6 +170,9 @@ def _formula_notes(column: Column, found: Mapping[str, Formula], schema: Schema)
 
 def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: Limits, *, declared: bool) -> list[str]:
     notes = []
+    numbers = count_numbers(column.categories)
+    if not declared and numbers >= MIN_NUMBERS and 2 * numbers > len(column.categories):
+        notes.append(f"{numbers} of {counted(len(column.categories), 'value')} look like numbers but are categories")
     shared = sum(len(group) for group in bins.groups if len(group) > 1)
     if shared:
         notes.append(f"{counted(shared, 'rarer value')} grouped")
@@ -178,3 +186,11 @@ def _category_notes(typed: Table, column: Category, bins: CategoryBins, limits: 
     elif not declared and max(counts.values()) < limits.min_count:
         notes.append(f"every value has {few}, so all are sampled")
     return notes
+
+
+def _text_notes(bins: NumericBins, limits: Limits) -> list[str]:
+    return [
+        f"written as `{first}` (fewer than {limits.min_count} rows): {listed(rare, limit=3)}"
+        for first, *rare in bins.texts
+        if rare
+    ]

@@ -3,12 +3,15 @@
 The values of a numeric column (`Integer`, `Real`, `Temporal`) are float64 numbers: a date counts days since 1970-01-01;
 a time, a timestamp and a duration count seconds. `per_unit` is the number of lattice points per unit: 1 for whole
 numbers, 100 for two decimals, None for reals of any precision.
+
+The cells of an `Integer` or `Real` column with `texts` or a `format` are written as text: its numbers in that format,
+and beside them the texts, such as `<1.0` or `n.a.`, which are values of their own and not numbers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from cuts.data.finite_regex import finite_regex
 from cuts.vocab.interval import Interval
@@ -53,9 +56,12 @@ class Integer:
     bins: Bins = DEFAULT_BINS
     missing: bool = False
     binning: Binning = "quantile"
+    texts: tuple[str, ...] = ()
+    format: str = ""
 
     def __post_init__(self) -> None:
         _check_numbers(self.low, self.high, self.bins)
+        _check_texts(self.texts)
         if max(abs(self.low), abs(self.high)) > LARGEST_WHOLE:
             raise ValueError("whole numbers beyond 2^53 cannot be distinguished; declare the column `id` or `category`")
 
@@ -81,9 +87,12 @@ class Real:
     missing: bool = False
     binning: Binning = "quantile"
     decimals: int | None = None
+    texts: tuple[str, ...] = ()
+    format: str = ""
 
     def __post_init__(self) -> None:
         _check_numbers(self.low, self.high, self.bins)
+        _check_texts(self.texts)
         if self.decimals is not None and not 1 <= self.decimals <= 15:
             raise ValueError("`decimals` must be from 1 to 15")
 
@@ -114,6 +123,11 @@ class Temporal:
 
     def __post_init__(self) -> None:
         _check_numbers(self.low, self.high, self.bins)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """None: there are no texts beside dates and times."""
+        return ()
 
     @property
     def range(self) -> Interval:
@@ -163,6 +177,11 @@ Unmodelled: TypeAlias = Identifier | Empty
 Column: TypeAlias = Modelled | Unmodelled
 
 
+def is_written_as_text(column: Column) -> TypeGuard[Integer | Real]:
+    """Whether the cells of a numeric column are texts, with `texts` or a `format`."""
+    return isinstance(column, Integer | Real) and bool(column.texts or column.format)
+
+
 def size(column: Modelled) -> float:
     """The number of values a column can have.
 
@@ -174,6 +193,11 @@ def size(column: Modelled) -> float:
     if column.per_unit is not None:
         return float(round((column.high - column.low) * column.per_unit) + 1)
     return float("inf") if column.low < column.high else 1.0
+
+
+def _check_texts(texts: tuple[str, ...]) -> None:
+    if len(set(texts)) < len(texts):
+        raise ValueError("it lists a text twice")
 
 
 def _check_numbers(low: float, high: float, bins: Bins) -> None:

@@ -8,20 +8,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cuts.data.columns import is_written_as_text
 from cuts.data.computed import Formula, breaks
+from cuts.data.exchange.recast import is_text
+from cuts.data.number_texts import split_cells
 from cuts.data.physical import as_numbers
-from cuts.data.schema import Category, Column, Integer, Modelled, Numeric, Schema, Temporal, Unmodelled
-from cuts.data.table import Bools, Table
+from cuts.data.schema import Category, Column, Integer, Modelled, Numeric, Real, Schema, Temporal, Unmodelled
+from cuts.data.table import NUMBER_OR_TEXT, Bools, Table
 from cuts.data.temporal import show_moment
 from cuts.text import names
-from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean, has_errors
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, did_you_mean, has_errors, listed
 
 
 def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) -> Table:
     """The schema's columns (or only `columns`) of the table: categories as strings, numbers as float64, NaN as missing.
 
-    Values are not checked against the domain; `check_table` does that. Raises `CutsError` naming every column that is
-    absent or of another type.
+    A numeric column with `texts` or a `format` has cells of the type `NUMBER_OR_TEXT`. Values are not checked against
+    the domain; `check_table` does that. Raises `CutsError` naming every column that is absent or of another type.
     """
     wanted = [column for column in schema if columns is None or column.name in set(columns)]
     wanted = [column for column in wanted if not isinstance(column, Unmodelled)]
@@ -68,16 +71,22 @@ def outside_domain(typed: Table, column: Modelled) -> Bools:
     """Where a conformed column has a value that its schema does not allow; False for missing values."""
     present: Bools = ~typed.missing(column.name)
     if isinstance(column, Category):
-        is_category = pc.is_in(typed.column(column.name), value_set=pa.array(column.categories, pa.string()))
-        allowed: Bools = np.asarray(is_category.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
-        return present & ~allowed
+        return present & ~_is_one_of(typed, column.name, column.categories)
     values = typed.numbers(column.name)
+    is_number = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         outside = (values < column.low) | (values > column.high)
         if isinstance(column, Integer):
             outside |= values != np.floor(values)
-    wrong: Bools = present & outside
+    wrong: Bools = is_number & outside
+    if is_written_as_text(column):
+        wrong |= present & ~is_number & ~_is_one_of(typed, column.name, column.texts)
     return wrong
+
+
+def _is_one_of(typed: Table, name: str, texts: tuple[str, ...]) -> Bools:
+    member = pc.is_in(typed.texts(name), value_set=pa.array(texts, pa.string()))
+    return np.asarray(member.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def column_problems(typed: Table, column: Modelled) -> list[Diagnostic]:
@@ -120,6 +129,8 @@ def _as_numbers(table: Table, column: Column) -> pa.Array | None:
     values = table.column(column.name).combine_chunks()
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if is_written_as_text(column):
+        return _as_numbers_or_texts(values, column)
     temporal = pa.types.is_temporal(values.type)
     if isinstance(column, Temporal) and column.kind == "date" and pa.types.is_timestamp(values.type):
         days = values.cast(pa.date32(), safe=False)  # pandas stores dates as timestamps
@@ -127,6 +138,24 @@ def _as_numbers(table: Table, column: Column) -> pa.Array | None:
             return None
         values = days
     return None if temporal != isinstance(column, Temporal) else as_numbers(values)
+
+
+def _as_numbers_or_texts(values: pa.Array, column: Integer | Real) -> pa.Array | None:
+    """The cells of a column with `texts` or a `format`, which need not be text; None if they cannot be converted."""
+    if values.type == NUMBER_OR_TEXT:
+        return values
+    if is_text(values.type):
+        try:
+            numbers, texts = split_cells(values.cast(pa.string()), column)
+        except ValueError:  # a number that is too large
+            return None
+    else:
+        numbers = None if pa.types.is_temporal(values.type) else as_numbers(values)
+        texts = pa.nulls(len(values), pa.string())
+    if numbers is None:
+        return None
+    missing = pc.and_(pc.is_null(numbers), pc.is_null(texts))
+    return pa.StructArray.from_arrays([numbers, texts], fields=list(NUMBER_OR_TEXT), mask=missing)
 
 
 # --- what is wrong
@@ -185,6 +214,7 @@ def outside_schema(column: Modelled, count: int, row: int, value: object) -> Dia
     if not isinstance(column, Category):
         whole = "a whole number " if isinstance(column, Integer) else ""
         allowed = f"{whole}from {column.low} to {column.high}"
+        allowed += f" or one of its texts: {listed(column.texts, limit=5)}" if column.texts else ""
     if isinstance(column, Temporal):
         allowed = f"from {show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
         shown = show_moment(column.kind, float(str(value)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import pyarrow.compute as pc
 from cuts.data.columns import LARGEST_NUMBER, LARGEST_WHOLE, MomentKind
 from cuts.data.exchange.tables import from_frame
 from cuts.data.identifiers import quoted, recognise
+from cuts.data.number_texts import Recognised
+from cuts.data.number_texts import recognise as recognise_numbers
 from cuts.data.personal import free_text, is_free_text, is_phone_number, look_of
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal
@@ -37,8 +40,9 @@ def infer_schema(
 ) -> Schema:
     """The narrowest schema that fits a table or frame, without the columns in `drop`.
 
-    Text columns become categories in alphabetical order, unless they look like personal data (`data/personal.py`) and
-    are not in `keep`. Raises `CutsError` naming every column that fits no kind.
+    Text columns become numbers with `texts` if they are numbers with a few texts, otherwise categories in alphabetical
+    order, unless they look like personal data (`data/personal.py`) and are not in `keep`. Raises `CutsError` naming
+    every column that fits no kind.
 
     >>> infer_schema(Table(pa.table({"age": [30, 40]})), "people").columns[0].range
     Interval(low=30.0, high=40.0)
@@ -64,7 +68,8 @@ def _column(table: Table, name: str, *, declared_id: bool, kept: bool) -> Column
     if table.missing(name).all():
         return Empty(name)
     kind = values.type
-    if pa.types.is_dictionary(kind):
+    is_coded = pa.types.is_dictionary(kind)
+    if is_coded:
         if kind.ordered:
             categories = [str(v) for v in values.dictionary.to_pylist()]
             return Category(name, tuple(categories), ordered=True, missing=missing)
@@ -73,7 +78,7 @@ def _column(table: Table, name: str, *, declared_id: bool, kept: bool) -> Column
     if pa.types.is_boolean(kind):
         return Category(name, ("false", "true"), missing=missing)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _text(name, values, missing, declared_id, kept)
+        return _text(name, values, missing, declared_id, kept, is_coded)
     if pa.types.is_temporal(kind):
         return _temporal(name, values, missing)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -81,7 +86,9 @@ def _column(table: Table, name: str, *, declared_id: bool, kept: bool) -> Column
     return unsupported_column(name, f"is of type {kind}")
 
 
-def _text(name: str, values: pa.Array, missing: bool, declared_id: bool, kept: bool) -> Column | Diagnostic:
+def _text(
+    name: str, values: pa.Array, missing: bool, declared_id: bool, kept: bool, is_coded: bool
+) -> Column | Diagnostic:
     if pa.types.is_string_view(values.type):  # here Arrow takes a missing value for the empty string
         values = values.cast(pa.string())
     rows_by_text = {str(e["values"]): e["counts"] for e in pc.value_counts(values.drop_null()).to_pylist()}
@@ -91,6 +98,9 @@ def _text(name: str, values: pa.Array, missing: bool, declared_id: bool, kept: b
     look = look_of(name, distinct)
     if look is not None:
         return Identifier(name, look.pattern, missing=missing, regex=look.regex)
+    numbers = None if declared_id or is_coded else recognise_numbers(distinct)
+    if numbers is not None:
+        return _with_texts(_numeric(name, numbers.numbers, missing), numbers)
     count = len(values) - values.null_count
     if declared_id or len(distinct) == count >= MIN_UNIQUE_ROWS:
         pattern = recognise(distinct)
@@ -103,10 +113,28 @@ def _text(name: str, values: pa.Array, missing: bool, declared_id: bool, kept: b
     return Category(name, tuple(distinct), missing=missing)
 
 
+def _with_texts(column: Integer | Real | Diagnostic, numbers: Recognised) -> Column | Diagnostic:
+    """The column of recognised numbers with their pattern and the texts beside them."""
+    if isinstance(column, Diagnostic):
+        return column
+    return replace(column, texts=numbers.texts, format=numbers.pattern)
+
+
 def _number(name: str, values: pa.Array, missing: bool, declared_id: bool, kept: bool) -> Column | Diagnostic:
-    converted = as_numbers(values)
-    assert converted is not None
-    numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    numbers = _floats(values)
+    low, high = float(numbers.min()), float(numbers.max())
+    has_decimals = pa.types.is_decimal(values.type) and values.type.scale != 0
+    is_whole = not has_decimals and max(-low, high) <= LARGEST_NUMBER and bool((np.floor(numbers) == numbers).all())
+    unique = len(np.unique(numbers)) == len(numbers) >= MIN_UNIQUE_ROWS
+    dense = high - low + 1 <= 2 * len(numbers)
+    numbered = unique and (dense or _ID_NAME.search(name) is not None)
+    if is_whole and (declared_id or (not kept and (numbered or is_phone_number(name, low, high)))):
+        return Identifier(name, missing=missing)
+    return _numeric(name, values, missing)
+
+
+def _numeric(name: str, values: pa.Array, missing: bool) -> Integer | Real | Diagnostic:
+    numbers = _floats(values)
     if np.isinf(numbers).any():
         return unsupported_column(name, "contains infinite values")
     if np.abs(numbers).max() > LARGEST_NUMBER:
@@ -115,15 +143,16 @@ def _number(name: str, values: pa.Array, missing: bool, declared_id: bool, kept:
     decimals = values.type.scale if pa.types.is_decimal(values.type) else _decimals(numbers)
     if decimals != 0:
         return Real(name, low, high, missing=missing, decimals=decimals)
-    distinct = len(np.unique(numbers))
-    unique = distinct == len(numbers) >= MIN_UNIQUE_ROWS
-    dense = high - low + 1 <= 2 * len(numbers)
-    numbered = unique and (dense or _ID_NAME.search(name) is not None)
-    if declared_id or (not kept and (numbered or is_phone_number(name, low, high))):
-        return Identifier(name, missing=missing)
     if max(abs(low), abs(high)) > LARGEST_WHOLE:
         return unsupported_column(name, "contains whole numbers beyond 2^53")
     return Integer(name, int(low), int(high), missing=missing)
+
+
+def _floats(values: pa.Array) -> Floats:
+    """The numbers of a column that are not missing."""
+    converted = as_numbers(values)
+    assert converted is not None
+    return np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _decimals(values: Floats) -> int | None:

@@ -14,12 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cuts.data.codec import Codec, Codes, bin_of, compute, follow
-from cuts.data.columns import Category, Identifier, Modelled, Numeric
+from cuts.data.columns import Category, Identifier, Modelled, Numeric, is_written_as_text
 from cuts.data.conform import column_problems, conform, outside_domain
 from cuts.data.identifiers import identifiers_in, start_after
+from cuts.data.number_texts import write_cells
 from cuts.data.physical import as_arrow, as_numbers
 from cuts.data.schema import Schema
-from cuts.data.table import Bools, Floats, Table
+from cuts.data.table import NUMBER_OR_TEXT, Bools, Floats, Table
 from cuts.data.ties import Tie, hidden_numbers, with_hidden
 from cuts.text import names
 from cuts.text.diagnostic import CutsError, Diagnostic, listed
@@ -86,7 +87,8 @@ def overwrite(decoded: Table, partial: Table, codec: Codec) -> Table:
     if decoded.rows != partial.rows:
         raise ValueError(f"there are {partial.rows} partial rows but {decoded.rows} decoded rows")
     arrays: dict[str, pa.Array] = {name: decoded.column(name).combine_chunks() for name in decoded.names}
-    before = {name: _numbers(arrays[name]) for name in decoded.names if isinstance(codec.schema[name], Numeric)}
+    numeric = [c for c in codec.schema if isinstance(c, Numeric) and not is_written_as_text(c)]
+    before = {column.name: _numbers(arrays[column.name]) for column in numeric}
     for name in partial.names:
         if isinstance(codec.schema[name], Identifier):
             arrays[name] = _with_identifiers(arrays[name], identifiers_in(partial, name))
@@ -157,7 +159,8 @@ def _started(schema: Schema, starts: Mapping[str, int | None]) -> Schema:
 def _typed(table: Table, column: Modelled, schema: Schema) -> Table:
     """One conformed column; a column without values fits every kind."""
     if table.missing(column.name).all():
-        kind = pa.string() if isinstance(column, Category) else pa.float64()
+        is_mixed = is_written_as_text(column)
+        kind = pa.string() if isinstance(column, Category) else NUMBER_OR_TEXT if is_mixed else pa.float64()
         return Table(pa.table({column.name: pa.nulls(table.rows, kind)}))
     return conform(table, schema, [column.name])
 
@@ -167,6 +170,8 @@ def _cells(partial: Table, column: Modelled, schema: Schema) -> pa.Array:
     typed = _typed(partial, column, schema)
     if isinstance(column, Category):
         return typed.column(column.name).combine_chunks()
+    if is_written_as_text(column):
+        return write_cells(typed.numbers(column.name), typed.texts(column.name), column)
     missing = typed.missing(column.name)
     return as_arrow(np.where(missing, 0.0, typed.numbers(column.name)), column, missing)
 

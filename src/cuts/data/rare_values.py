@@ -1,4 +1,4 @@
-"""Rare values: categories with so few rows that they are never sampled, and what a table loses by that.
+"""Rare values: categories and texts with so few rows that they are never sampled, and what a table loses by that.
 
 A value in a handful of rows can identify one of them, so a schema that was inferred does not sample it, unless the
 program names it (`data/binning.py`).
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuts.data.binning import category_counts
-from cuts.data.codec import CategoryBins, Codec
+from cuts.data.binning import text_counts
+from cuts.data.codec import CategoryBins, Codec, ColumnBins
 from cuts.data.table import Table
 from cuts.text.diagnostic import Diagnostic, counted
 
@@ -31,8 +31,10 @@ class Loss:
         return f"`{self.column}` ({self.values:,} of {counted(self.all_values, 'value')}, in {share})"
 
 
-def never_sampled(bins: CategoryBins) -> list[str]:
-    """The categories that no bin can give, in the order of the column."""
+def never_sampled(bins: ColumnBins) -> list[str]:
+    """The categories, or the texts beside numbers, that no bin can give."""
+    if not isinstance(bins, CategoryBins):
+        return [text for group in bins.texts for text in group[1:]]
     places = bins.contents.places[bins.contents.weights() == 0]
     return [bins.column.categories[place] for place in sorted(places.tolist())]
 
@@ -41,10 +43,11 @@ def find_losses(typed: Table, codec: Codec) -> tuple[Loss, ...]:
     """What a conformed table loses under a codec, by column."""
     losses = []
     for bins in codec.columns:
-        if isinstance(bins, CategoryBins):
-            present = {category: rows for category, rows in category_counts(typed, bins.column).items() if rows}
-            lost = [category for category in never_sampled(bins) if category in present]
-            rows = sum(present[category] for category in lost)
+        texts = bins.column.categories if isinstance(bins, CategoryBins) else bins.column.texts
+        if texts:
+            present = {text: rows for text, rows in text_counts(typed, bins.column.name, texts).items() if rows}
+            lost = [text for text in never_sampled(bins) if text in present]
+            rows = sum(present[text] for text in lost)
             losses.append(Loss(bins.column.name, len(lost), len(present), rows, typed.rows))
     return tuple(loss for loss in losses if loss.values)
 

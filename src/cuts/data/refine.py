@@ -39,7 +39,7 @@ def refine(
         name = bins.column.name
         finer: tuple[ColumnBins, Split] | None
         if isinstance(bins, NumericBins):
-            finer = _finer_numbers(bins, cuts.get(name, ()))
+            finer = _finer_numbers(bins, cuts.get(name, ()), sets.get(name, ()))
         else:
             finer = _finer_categories(bins, sets.get(name, ()))
         columns.append(bins if finer is None else finer[0])
@@ -51,9 +51,12 @@ def refine(
 # --- numbers
 
 
-def _finer_numbers(bins: NumericBins, cuts: Iterable[float]) -> tuple[NumericBins, Split] | None:
+def _finer_numbers(
+    bins: NumericBins, cuts: Iterable[float], sets: Sequence[frozenset[str]]
+) -> tuple[NumericBins, Split] | None:
     edges = tuple(sorted({*bins.edges, *clean_edges(bins.column, cuts)}))
-    if edges == bins.edges:
+    texts, owner_of_text = _apart(bins.texts, sets)
+    if edges == bins.edges and texts == bins.texts:
         return None
     owner = np.searchsorted(np.array(bins.edges), np.array(edges), side="right").astype(np.int64) - 1
     limits = [even_piece(bins.column, low, high) for low, high in bin_limits(bins.column, edges)]
@@ -63,8 +66,11 @@ def _finer_numbers(bins: NumericBins, cuts: Iterable[float]) -> tuple[NumericBin
         piece = _cut(bins, int(owner[index]), low, high, after)
         totals.append(piece[2].sum())
         pieces.append(piece if totals[-1] > 0 else limits[index])
-    finer = NumericBins(bins.column, edges, join_pieces(pieces, bins.column.per_unit))
-    return finer, _split(owner, np.array(totals), missing=bins.column.missing)
+    finer = NumericBins(bins.column, edges, join_pieces(pieces, bins.column.per_unit), texts)
+    # Only the first text of a bin is written, so the bin of the others has no share.
+    is_first = [float(group[0] == bins.texts[coarse][0]) for group, coarse in zip(texts, owner_of_text, strict=True)]
+    owner = np.concatenate([owner, bins.numbers + np.array(owner_of_text, dtype=np.int64)])
+    return finer, _split(owner, np.array([*totals, *is_first]), missing=bins.column.missing)
 
 
 def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Floats) -> tuple[Floats, Floats, Floats]:
@@ -85,14 +91,7 @@ def _cut(bins: NumericBins, coarse: int, first: Floats, last: Floats, after: Flo
 
 
 def _finer_categories(bins: CategoryBins, sets: Sequence[frozenset[str]]) -> tuple[CategoryBins, Split] | None:
-    groups: list[tuple[str, ...]] = []
-    owner: list[int] = []
-    for index, group in enumerate(bins.groups):
-        alike: dict[tuple[bool, ...], list[str]] = {}
-        for category in group:
-            alike.setdefault(tuple(category in separated for separated in sets), []).append(category)
-        groups += [tuple(members) for members in alike.values()]
-        owner += [index] * len(alike)
+    groups, owner = _apart(bins.groups, sets)
     if len(groups) == len(bins.groups):
         return None
     weights = dict.fromkeys(range(len(bins.column.categories)), 0.0)
@@ -102,8 +101,23 @@ def _finer_categories(bins: CategoryBins, sets: Sequence[frozenset[str]]) -> tup
     shares = [np.array([weights[index] for index in indices.tolist()]) for indices in members]
     totals = np.array([share.sum() for share in shares])
     inside = [(p, s if s.any() else np.ones(len(s))) for p, s in zip(members, shares, strict=True)]
-    finer = CategoryBins(bins.column, tuple(groups), join_members(inside))
+    finer = CategoryBins(bins.column, groups, join_members(inside))
     return finer, _split(np.array(owner, dtype=np.int64), totals, missing=bins.column.missing)
+
+
+def _apart(
+    groups: Sequence[tuple[str, ...]], sets: Sequence[frozenset[str]]
+) -> tuple[tuple[tuple[str, ...], ...], list[int]]:
+    """The groups split where a set has some of their members, and for each part the group it comes from."""
+    parts: list[tuple[str, ...]] = []
+    owner: list[int] = []
+    for index, group in enumerate(groups):
+        alike: dict[tuple[bool, ...], list[str]] = {}
+        for member in group:
+            alike.setdefault(tuple(member in separated for separated in sets), []).append(member)
+        parts += [tuple(members) for members in alike.values()]
+        owner += [index] * len(alike)
+    return tuple(parts), owner
 
 
 def _split(owner: IntArray, totals: Floats, *, missing: bool) -> Split:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuts.data.columns import Numeric, Temporal
+from cuts.data.columns import Numeric, Temporal, is_written_as_text
 from cuts.data.computed import RELATIVE_ERROR, Formula, breaks, parse_formula, with_units, written_name
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
@@ -46,7 +46,7 @@ def find_relations(typed: Table, schema: Schema) -> tuple[tuple[str, Formula], .
     """
     step = max(1, -(-typed.rows // MAX_ROWS))
     rows = Table(typed.arrow.take(np.arange(0, typed.rows, step)))
-    columns = [column for column in schema.modelled if isinstance(column, Numeric)]
+    columns = [c for c in schema.modelled if isinstance(c, Numeric) and not is_written_as_text(c)]
     numbers = {column.name: rows.numbers(column.name) for column in columns}
     varied = [column for column in columns if _is_varied(numbers[column.name], 2)]
     if len(varied) > MAX_COLUMNS:

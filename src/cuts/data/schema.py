@@ -205,6 +205,10 @@ def _numeric_data(column: Numeric) -> dict[str, Any]:
         data["bins"] = list(column.bins) if isinstance(column.bins, tuple) else column.bins
     if column.binning != "quantile":
         data["binning"] = column.binning
+    if column.texts:
+        data["texts"] = list(column.texts)
+    if not isinstance(column, Temporal) and column.format:
+        data["format"] = column.format
     return data
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import tomli_w
 
-from cuts.data.columns import Binning, Numeric
+from cuts.data.columns import Binning, Numeric, is_written_as_text
 from cuts.data.computed import Formula, parse_formula, with_units
+from cuts.data.exchange.text_format import pattern_of
 from cuts.data.identifiers import counts_up
+from cuts.data.number_texts import format_of
 from cuts.data.schema import (
     MAX_CATEGORIES,
     MIN_COUNT,
@@ -40,11 +43,15 @@ _RANGES = {
     "time": '["08:00:00", "18:00:00"]',
     "duration": '["0 s", "30 days"]',
 }
-_FORMULA_HELP = "a formula can use numbers, dates and times that are neither derived nor computed themselves"
+_TEXT_KEYS = ("texts", "format")
+_FORMULA_HELP = (
+    "a formula can use numbers, dates and times that are neither derived nor computed themselves\n"
+    "and have no `texts` and no `format`"
+)
 _KEYS = {
     "category": ("kind", "categories", "ordered", "missing", "derived_from"),
-    "integer": _NUMERIC_KEYS,
-    "real": (*_NUMERIC_KEYS, "decimals"),
+    "integer": (*_NUMERIC_KEYS, *_TEXT_KEYS),
+    "real": (*_NUMERIC_KEYS, *_TEXT_KEYS, "decimals"),
     **dict.fromkeys(_MOMENT_KINDS, (*_NUMERIC_KEYS, "decimals", "zone")),
     "id": ("kind", "pattern", "regex", "start", "missing"),
     "empty": ("kind",),
@@ -115,6 +122,12 @@ def schema_from(data: object, title: str) -> Schema:
         for name, source in derived
         if source in names and source in dict(derived)
     ]
+    follows = {name for pair in derived for name in pair} | {name for name, _ in formulas}
+    problems += [
+        bad_schema(f"{title}, column `{column.name}`", "a column with `texts` or a `format` cannot follow from another")
+        for column in columns
+        if column is not None and column.name in follows and is_written_as_text(column)
+    ]
     if problems:
         raise CutsError(problems)
     return Schema(
@@ -140,7 +153,7 @@ def _formulas(
     sources = {
         fields["derived_from"] for fields in tables.values() if isinstance(fields, Mapping) and "derived_from" in fields
     }
-    numeric = {column.name: column for column in columns if isinstance(column, Numeric)}
+    numeric = {c.name: c for c in columns if isinstance(c, Numeric) and not is_written_as_text(c)}
     formulas = []
     for name, text in texts.items():
         where = f"{title}, column `{name}`"
@@ -278,16 +291,36 @@ def _numeric(name: str, kind: str, fields: Mapping[str, Any], missing: bool) -> 
     decimals = fields.get("decimals")
     if decimals is not None and (not isinstance(decimals, int) or isinstance(decimals, bool)):
         raise ValueError("`decimals` must be a whole number")
+    texts, format = _written(fields)
     match kind:
         case "integer":
             if low != int(low) or high != int(high):
                 raise ValueError("`range` must be two whole numbers")
-            return Integer(name, int(low), int(high), bins, missing, binning)
+            return _checked(Integer(name, int(low), int(high), bins, missing, binning, texts, format))
         case "real":
-            return Real(name, float(low), float(high), bins, missing, binning, decimals)
+            return _checked(Real(name, float(low), float(high), bins, missing, binning, decimals, texts, format))
         case _:
             zone = fields.get("zone")
             return Temporal(name, kind, low, high, bins, missing, binning, decimals or 0, zone)  # type: ignore[arg-type]
+
+
+def _written(fields: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    """The texts beside the numbers, and the format of the numbers."""
+    texts, format = fields.get("texts", []), fields.get("format", "")
+    if not _is_list_of_strings(texts):
+        raise ValueError('`texts` must be a list of strings, e.g. ["<1.0", "n.a."]')
+    if not isinstance(format, str):
+        raise ValueError('`format` must be a string, e.g. "#,##0.00"')
+    return tuple(texts), format
+
+
+def _checked(column: Integer | Real) -> Integer | Real:
+    """The column; raises `ValueError` if its format cannot be read, or one of its texts is a number in it."""
+    pattern = pattern_of(format_of(column))
+    for text in column.texts:
+        if re.fullmatch(pattern, text) and any(sign.isdigit() for sign in text):
+            raise ValueError(f"`texts` lists `{text}`, which is a number")
+    return column
 
 
 def _limits(kind: str, limits: object) -> tuple[float, float]:

@@ -20,7 +20,7 @@ POINTS_PER_INTERVAL = 8  # slots, where a statistic depends on the order of valu
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slots:
-    """For every slot its bin, its share of that bin, and its number (NaN for a missing value)."""
+    """For every slot its bin, its share of that bin, and its number (NaN for a text or a missing value)."""
 
     owner: IntArray
     share: Floats
@@ -56,8 +56,9 @@ def value_slots(bins: ColumnBins) -> Slots:
 
 
 def _with_missing(bins: ColumnBins, owner: IntArray, share: Floats, value: Floats) -> Slots:
-    if bins.column.missing:
-        owner, share, value = np.append(owner, bins.size - 1), np.append(share, 1.0), np.append(value, np.nan)
+    others = np.arange(bins.numbers, bins.size)
+    owner, share = np.append(owner, others), np.append(share, np.ones(len(others)))
+    value = np.append(value, np.full(len(others), np.nan))
     is_kept = share > 0
     return Slots(owner[is_kept], share[is_kept], value[is_kept])
 

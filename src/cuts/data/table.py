@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
+NUMBER_OR_TEXT = pa.struct({"number": pa.float64(), "text": pa.string()})  # a cell that is one or the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,16 @@ class Table:
         return self.arrow.column(name)
 
     def numbers(self, name: str) -> Floats:
-        """A numeric column as float64; missing is NaN."""
+        """A numeric column as float64; missing is NaN, and so is a text beside the numbers."""
         column = self.column(name).combine_chunks()
+        if pa.types.is_struct(column.type):
+            column = pc.struct_field(column, "number")
         return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def texts(self, name: str) -> pa.Array:
+        """A column of texts, or the texts beside the numbers of a column; null elsewhere."""
+        column = self.column(name).combine_chunks()
+        return pc.struct_field(column, "text") if pa.types.is_struct(column.type) else column
 
     def missing(self, name: str) -> Bools:
         """Where the column has no value."""
@@ -58,4 +66,12 @@ class Table:
 
     def first(self, rows: list[int], names: list[str]) -> list[dict[str, Any]]:
         """The rows with these indices, limited to these columns, as plain values."""
-        return self.arrow.select(names).take(pa.array(rows, pa.int64())).to_pylist()  # type: ignore[no-any-return]
+        cells = self.arrow.select(names).take(pa.array(rows, pa.int64())).to_pylist()
+        return [{name: _plain(cell) for name, cell in row.items()} for row in cells]
+
+
+def _plain(cell: Any) -> Any:
+    """A cell that may be a number or a text as the one that it is."""
+    if not isinstance(cell, dict):
+        return cell
+    return cell["text"] if cell["number"] is None else cell["number"]

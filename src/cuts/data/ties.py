@@ -25,6 +25,7 @@ from cuts.data.columns import (
     Real,
     Temporal,
     Unmodelled,
+    is_written_as_text,
 )
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
@@ -82,13 +83,15 @@ def can_tie(column: Column, anchor: Column, schema: Schema) -> bool:
     """Whether a column can be computed from an anchor: the same kind of numbers, the anchor never missing.
 
     A timestamp can also be computed from a date. A column that has another role (label, protected, source of a derived
-    column, part of a formula) or edges of its own is not tied.
+    column, part of a formula), edges of its own or text cells is not tied.
     """
     roles = {schema.label, *schema.protected, *(name for pair in schema.derived for name in pair)}
     roles |= {name for column, formula in schema.formulas for name in (column, *formula.columns)}
     if column.name in roles or anchor.name in roles - {schema.label, *schema.protected} or anchor.missing:
         return False
     if isinstance(column, Category | Unmodelled) or isinstance(anchor, Category | Unmodelled):
+        return False
+    if is_written_as_text(column) or is_written_as_text(anchor):
         return False
     kinds = tuple(each.kind if isinstance(each, Temporal) else "number" for each in (column, anchor))
     if kinds[0] != kinds[1] and kinds != ("timestamp", "date"):

@@ -16,7 +16,9 @@ from cuts.count.rows import Rows, spread_sample, survey
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
+from cuts.data.columns import is_written_as_text
 from cuts.data.conform import conform
+from cuts.data.exchange.files import with_texts
 from cuts.data.identifiers import place_all
 from cuts.data.middles import with_middles
 from cuts.data.personal import personal_columns
@@ -71,7 +73,9 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     if free.facts.failed:
         observer.warned([failed_fit(free.facts)], request.filled.source)
     model = shape(free, learned, rows=request.rows, observer=observer).model
-    return FittedModel(model, planned, form=opened.rows.form, real=learned.sample)
+    texts = [column.name for column in opened.schema if is_written_as_text(column)]
+    form = None if opened.rows.form is None else with_texts(opened.rows.form, texts)
+    return FittedModel(model, planned, form=form, real=learned.sample)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from cuts.data.columns import is_written_as_text
 from cuts.data.schema import Schema
 from cuts.lang import rows, syntax
 from cuts.lang.commands import bind_command
 from cuts.lang.lets import expand_lets
 from cuts.lang.placeholders import open_placeholder
-from cuts.lang.privacy import asks_for_domain, private_schema, unknown_domain, unstated_schema, without_values
+from cuts.lang.privacy import (
+    asks_for_domain,
+    private_schema,
+    private_texts,
+    unknown_domain,
+    unstated_schema,
+    without_values,
+)
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import Scope
 from cuts.lang.spec import Pred, Privacy, Spec
@@ -53,15 +61,19 @@ def bind_all(program: Program, schema: Schema) -> tuple[Spec | None, tuple[Diagn
 
 
 def refused_schema(program: Program, schema: Schema | None) -> Diagnostic | None:
-    """Why a private program cannot use a schema: it was, or with `None` would be, inferred, or it does not say."""
+    """Why a private program cannot use a schema: it is, or with `None` would be, inferred, or it does not say.
+
+    Columns with numbers in text cells are refused too.
+    """
     private = next((c for c in program.commands if isinstance(c.body, syntax.Settings)), None)
     if private is None:
         return None
     if schema is not None and schema.provenance == "unstated":
         return unstated_schema(schema.name, private.span)
-    if schema is not None and (not schema.is_inferred or asks_for_domain(private)):
-        return None
-    return private_schema(program.data, private.span, schema)
+    if schema is None or (schema.is_inferred and not asks_for_domain(private)):
+        return private_schema(program.data, private.span, schema)
+    texts = [column.name for column in schema if is_written_as_text(column)]
+    return private_texts(texts[0], private.span) if texts else None
 
 
 def bind_privacy(program: Program, schema: Schema) -> Privacy | None:

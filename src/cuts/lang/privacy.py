@@ -166,3 +166,16 @@ def private_schema(data: str, span: Span, schema: Schema | None) -> Diagnostic:
         f"or add `WITH domain_budget=10%` to this command:\n\n{render_declaration(schema).rstrip()}",
         exit_code=PRIVACY,
     )
+
+
+def private_texts(name: str, span: Span) -> Diagnostic:
+    """A private program about a numeric column whose cells are text: the trusted core reads plain numbers only."""
+    return Diagnostic(
+        "not-supported",
+        f"a private program cannot read the column `{name}`: it has `texts` or a `format`",
+        span,
+        "reads plain numbers and categories only",
+        f"remove both keys from `{name}` in the schema;\n"
+        "cells that are no plain number then count as missing, or their rows are left out",
+        exit_code=PRIVACY,
+    )

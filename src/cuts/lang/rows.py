@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from cuts.data.schema import Category, Column, Numeric, Real, Temporal
+from cuts.data.schema import Category, Column, Integer, Numeric, Real, Temporal
 from cuts.data.units import comparable, written_time
 from cuts.lang import examples, printer, syntax, units
 from cuts.lang.rewrite import nodes
 from cuts.lang.scope import (
     Scope,
+    ambiguous_name,
     dashed_column,
     dashed_name,
     show_value,
     type_mismatch,
     unknown_category,
     unknown_column,
+    unknown_text,
 )
-from cuts.lang.spec import And, Implies, InSet, LinearCompare, Missing, Not, Or, Pred, Truth
+from cuts.lang.spec import And, Implies, InSet, LinearCompare, Missing, Not, Or, Pred, Truth, has_number
 from cuts.lang.sums import (
     FLIPPED,
     ZERO,
@@ -108,7 +110,31 @@ def _compare(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span: Span, s
             return _two_categories(column, sign, other, item, scope)
         if other is None and not (isinstance(item, syntax.Name) and item is right and isinstance(left, syntax.Name)):
             return _with_category(column, sign, value, scope)
+    for item, sign, value in ((left, op, right), (right, FLIPPED[op], left)):
+        numbers = _as_column(item, scope)
+        if isinstance(numbers, Integer | Real) and numbers.texts and isinstance(value, syntax.Text | syntax.Name):
+            texts = scope.texts(numbers, value)
+            if texts or isinstance(value, syntax.Text):
+                return _with_text(numbers, sign, value, texts, scope)
     return _compare_numbers(left, op, right, span, scope)
+
+
+def _with_text(
+    column: Integer | Real, op: CompareOp, value: syntax.Text | syntax.Name, texts: tuple[str, ...], scope: Scope
+) -> Pred | None:
+    """A numeric column compared with one of the texts beside its numbers."""
+    if len(texts) == 1 and op in ("==", "!="):
+        return InSet(column.name, frozenset(texts), op == "!=")
+    shown = printer.expression(value)
+    if not texts:
+        scope.add(unknown_text(column, shown, value.span))
+    elif len(texts) > 1:
+        scope.add(ambiguous_name(shown, texts, value.span, '"'))
+    else:
+        help = "texts can be compared with `==`, `!=` and `IN`"
+        title = f"`{shown}` is a text of `{column.name}`, not a number"
+        scope.add(type_mismatch(title, value.span, f"`{op}` needs a number", help))
+    return None
 
 
 def _as_column(expr: syntax.Expr, scope: Scope) -> Column | None:
@@ -205,7 +231,7 @@ def _compare_numbers(left: syntax.Expr, op: CompareOp, right: syntax.Expr, span:
         between = is_rounded or _has_formula((left, right), scope)
         pred = compared if per_unit is None or not between else on_lattice(compared, per_unit)
     # `age == age` is still false where age is missing.
-    return And((*(Not(Missing(name)) for name in gone), pred)) if gone else pred
+    return And((*(has_number(scope.schema.learned(name)) for name in gone), pred)) if gone else pred
 
 
 def _is_other_text(text: syntax.Expr, beside: syntax.Expr, scope: Scope) -> bool:

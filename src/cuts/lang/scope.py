@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from cuts.data.computed import Formula, LinearSum
-from cuts.data.schema import Category, Column, Empty, Identifier, Modelled, Numeric, Schema, Temporal, matches
+from cuts.data.schema import (
+    Category,
+    Column,
+    Empty,
+    Identifier,
+    Integer,
+    Modelled,
+    Numeric,
+    Real,
+    Schema,
+    Temporal,
+    matches,
+)
 from cuts.data.temporal import show_duration, show_moment
 from cuts.lang import printer, syntax
 from cuts.text import names
@@ -91,6 +103,12 @@ class Scope:
             case syntax.Placeholder():
                 raise AssertionError("placeholders are filled before binding")
 
+    def texts(self, column: Integer | Real, value: syntax.Text | syntax.Name) -> tuple[str, ...]:
+        """All texts beside the numbers of a column that a value can mean; nothing is reported."""
+        if isinstance(value, syntax.Text):
+            return tuple(text for text in column.texts if text == value.value)
+        return _candidates(value, column.texts)
+
 
 def _candidates(name: syntax.Name, words: tuple[str, ...]) -> tuple[str, ...]:
     if name.quoted:
@@ -157,6 +175,13 @@ def unknown_category(column: Category, text: str, span: Span, meant: str | None 
     if meant is not None:
         help = f"write it in quotes: {printer.value(meant)}"
     return names.unknown_category(text.strip("`"), column.name, column.categories, span, help)
+
+
+def unknown_text(column: Integer | Real, text: str, span: Span) -> Diagnostic:
+    """A text that a column of numbers does not have beside them."""
+    near = nearest(text.strip("\"'`"), column.texts)
+    help = f"its texts are {listed(column.texts)}" if near is None else f"did you mean `{printer.value(near)}`?"
+    return names.unknown_category(text.strip("`"), column.name, column.texts, span, help)
 
 
 def ambiguous_name(text: str, candidates: tuple[str, ...], span: Span, quote: str) -> Diagnostic:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, TypeAlias
 
-from cuts.data.schema import Schema
+from cuts.data.schema import Category, Modelled, Schema
 from cuts.data.units import NUMBER, Unit
 from cuts.lang.syntax import CompareOp
 from cuts.text.source import Span
@@ -35,7 +35,7 @@ class Level(Enum):
     PRIVACY = "PRIVACY"
 
 
-# --- predicates: about one row; two-valued, a comparison with a missing value is false
+# --- predicates: about one row; two-valued, a comparison with a missing value or a text beside numbers is false
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,10 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class InSet:
-    """The value of a category column is present and one of `values` (or, `negated`, none of them)."""
+    """The value of a column is present and one of `values` (or, `negated`, none of them).
+
+    The column holds categories, or numbers with texts beside them: then `values` are texts, and no number is one.
+    """
 
     column: str
     values: frozenset[str]
@@ -68,7 +71,7 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class LinearCompare:
-    """All columns of `form` are present and `form op bound`."""
+    """All columns of `form` have a number and `form op bound`."""
 
     form: Linear
     op: CompareOp
@@ -112,6 +115,13 @@ class Implies:
 
 
 Pred: TypeAlias = Truth | InSet | LinearCompare | Missing | Not | And | Or | Implies
+
+
+def has_number(column: Modelled) -> Pred:
+    """The rows in which a column counts as a number: it is neither missing nor one of the texts beside its numbers."""
+    if isinstance(column, Category) or not column.texts:
+        return Not(Missing(column.name))
+    return InSet(column.name, frozenset(column.texts), negated=True)
 
 
 # --- quantities: numbers of a row or of the table

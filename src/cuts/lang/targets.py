@@ -24,13 +24,12 @@ from cuts.lang.spec import (
     Goal,
     Linear,
     LinearCompare,
-    Missing,
-    Not,
     Quantity,
     Relation,
     Statistic,
     TableAim,
     TableGoal,
+    has_number,
 )
 from cuts.lang.tolerance import SHARE_TOLERANCE, default_tolerance
 from cuts.lang.walks import shares_of
@@ -203,7 +202,7 @@ def _quantile(goal: Relation, stat: Statistic, schema: Schema) -> AllTargets:
     near = default_tolerance(stat, "==", goal.right, schema)
     if goal.op == "==" and near.value > 0:
         slack = min(slack, SLACK_SHARES.get(near.basis, 1.0) * near.value)
-    present = Not(Missing(column.column))  # a quantile leaves rows with a missing value out
+    present = has_number(schema.learned(column.column))  # a quantile leaves other rows out
     given = present if stat.given is None else And((stat.given, present))
     targets = []
     if goal.op in ("==", "<=", "<"):  # enough rows lie at or below the target

@@ -31,7 +31,7 @@ class Atoms:
     group: Group
     columns: tuple[NumericBins, ...]
     codes: tuple[IntArray, ...]  # the bin of each value
-    values: tuple[Floats, ...]  # NaN: missing
+    values: tuple[Floats, ...]  # NaN: missing or a text
     shares: tuple[Floats, ...]  # of its bin that a value represents
     forms: Mapping[Linear, tuple[float, ...]]  # the sums and their edges
     kinds: IntArray  # (combinations,), the last column fastest: the bin of the group
@@ -134,8 +134,8 @@ def _atoms(
 
 
 def _representatives(bins: NumericBins, count: int, rng: np.random.Generator) -> tuple[IntArray, Floats, Floats]:
-    """The bin, the value and the share of its bin for every value that represents a bin, missing values included."""
-    size = len(bins.edges)
+    """The bin, the value and the share of its bin for every value that represents a bin; NaN for texts and missing."""
+    size = bins.numbers
     drawn = bins.contents.draw(np.repeat(np.arange(size), count), rng).reshape(size, count)
     codes, values, shares = [], [], []
     for code, some in enumerate(drawn):
@@ -143,10 +143,10 @@ def _representatives(bins: NumericBins, count: int, rng: np.random.Generator) ->
         codes.append(np.full(len(distinct), code))
         values.append(distinct)
         shares.append(times / count)
-    if bins.column.missing:
-        codes.append(np.array([size]))
-        values.append(np.array([np.nan]))
-        shares.append(np.ones(1))
+    others = np.arange(size, bins.size)
+    codes.append(others)
+    values.append(np.full(len(others), np.nan))
+    shares.append(np.ones(len(others)))
     return np.concatenate(codes).astype(np.int64), np.concatenate(values), np.concatenate(shares)
 
 
@@ -154,7 +154,7 @@ def _marks(bins: NumericBins, cuts: frozenset[float]) -> IntArray:
     """For each bin the first bin that no comparison of the column alone distinguishes from it."""
     classes = np.searchsorted(np.array(sorted(cuts)), np.array(bins.edges), side="right")
     first = np.array([int(np.flatnonzero(classes == number)[0]) for number in classes], dtype=np.int64)
-    return np.append(first, len(bins.edges)) if bins.column.missing else first
+    return np.append(first, np.arange(bins.numbers, bins.size))
 
 
 def _spread(marks: IntArray, index: int, codes: tuple[IntArray, ...]) -> IntArray:

@@ -67,7 +67,7 @@ class Cells:
         return low, high
 
     def _ranges(self, name: str) -> list[Interval]:
-        """The range of a column in each of its classes; [0, 0] for the class of missing values, which is never used."""
+        """The range of a column in each of its classes; [0, 0] for one without numbers, which is never used."""
         bins = self._store.grid.codec[name]
         if name not in self.classes:
             return [bins.column.range]
@@ -131,7 +131,7 @@ def _steps(store: Store, nodes: frozenset[int], level: int, count: int) -> list[
 
 
 def _ends(bins: ColumnBins) -> list[tuple[float, float]]:
-    """The lowest and the highest value of each bin, the missing one left out; a category counts as its position."""
+    """The lowest and the highest value of each bin of numbers; a category counts as its position."""
     if isinstance(bins, CategoryBins):
         return [(float(position), float(position)) for position in range(len(bins.groups))]
     return bin_limits(bins.column, bins.edges)

@@ -37,7 +37,8 @@ Variable: TypeAlias = Numeric | Group
 class Grid:
     """The bins of every variable of some predicates: the codec's for columns, intervals for sums of columns.
 
-    The bins of a sum: below its first cut, from each cut to the next, and, last, missing if a column of it can be.
+    The bins of a sum: below its first cut, from each cut to the next, and, last, the one without a number if a column
+    of it can be missing or a text.
     """
 
     codec: Codec
@@ -51,7 +52,7 @@ class Grid:
             return len(self.groups[variable])
         if isinstance(variable, str):
             return self.codec[variable].size
-        return len(self.sums[variable]) + 1 + self.can_miss(variable)
+        return len(self.sums[variable]) + 1 + self.can_lack_number(variable)
 
     def group_of(self, variable: Variable) -> Group | None:
         """The group a column or a sum belongs to, if any."""
@@ -60,10 +61,10 @@ class Grid:
         name = variable if isinstance(variable, str) else variable.columns[0]
         return next((group for group in self.groups if name in group.columns), None)
 
-    def can_miss(self, variable: Numeric) -> bool:
-        """Whether the value of a variable can be missing."""
+    def can_lack_number(self, variable: Numeric) -> bool:
+        """Whether the value of a variable can be missing or a text."""
         names = (variable,) if isinstance(variable, str) else variable.columns
-        return any(self.codec[name].column.missing for name in names)
+        return any(self.codec[name].size > self.codec[name].numbers for name in names)
 
     def per_unit(self, variable: Numeric) -> int | None:
         """Number of lattice points per unit of a numeric variable, or None if it is continuous."""
@@ -71,7 +72,7 @@ class Grid:
         return _per_unit(form, self.codec.inner)
 
     def starts(self, variable: Numeric) -> tuple[float, ...]:
-        """The lower edge of every bin of a numeric variable, the missing one left out."""
+        """The lower edge of every bin of a numeric variable, those of texts and missing values left out."""
         if isinstance(variable, str):
             bins = self.codec[variable]
             assert not isinstance(bins, CategoryBins)

@@ -86,12 +86,14 @@ def _bins(pred: InSet | LinearCompare | Missing, grid: Grid) -> tuple[Numeric, i
     match pred:
         case InSet(name, values, negated):
             column = grid.codec[name]
-            assert isinstance(column, CategoryBins)
-            # The first member decides for its bin: no rule distinguishes the members of a bin.
-            chosen = [i for i, group in enumerate(column.groups) if (group[0] in values) != negated]
-            return name, sum(1 << i for i in chosen)
+            # The first member decides for its bin: no rule distinguishes the members of a bin. A number is no text.
+            if isinstance(column, CategoryBins):
+                members = [group[0] in values for group in column.groups]
+            else:
+                members = [False] * column.numbers + [group[0] in values for group in column.texts]
+            return name, sum(1 << i for i, member in enumerate(members) if member != negated)
         case Missing(name):
-            return name, (1 << (grid.size(name) - 1)) if grid.can_miss(name) else 0
+            return name, (1 << (grid.size(name) - 1)) if grid.codec[name].column.missing else 0
         case LinearCompare(_, op, bound):
             variable = variable_of(pred)
             chosen = [i for i, start in enumerate(grid.starts(variable)) if _holds(start, op, bound)]

@@ -23,14 +23,13 @@ from cuts.lang.spec import (
     InSet,
     Linear,
     LinearCompare,
-    Missing,
-    Not,
     Pred,
     Quantity,
     Relation,
     Statistic,
     TableGoal,
     Truth,
+    has_number,
 )
 from cuts.lang.syntax import CompareOp
 from cuts.lang.tolerance import ONE, weighted_sum
@@ -190,9 +189,10 @@ def _lies(name: str, op: CompareOp, bound: float, schema: Schema) -> Pred:
 
 
 def _present(given: Pred | None, columns: Iterable[str], schema: Schema) -> Pred:
-    """The rows where `given` holds and the columns have a value."""
-    can_miss = sorted(name for name in columns if schema.learned(name).missing)
-    parts = (*(() if given is None else (given,)), *(Not(Missing(name)) for name in can_miss))
+    """The rows where `given` holds and the columns have a number."""
+    kinds = [schema.learned(name) for name in sorted(columns)]
+    can_lack = [c for c in kinds if c.missing or (not isinstance(c, Category) and c.texts)]
+    parts = (*(() if given is None else (given,)), *map(has_number, can_lack))
     return parts[0] if len(parts) == 1 else And(parts) if parts else Truth(True)
 
 

@@ -183,7 +183,7 @@ def _consistent(chosen: dict[Numeric, Stretch | None]) -> bool:
 
 
 def _stretches(variable: Numeric, number: int | None, store: Store) -> list[Stretch | None]:
-    """The runs of neighbouring bins in a class (or of all bins), and missing if it is in the class."""
+    """The runs of neighbouring bins in a class (or of all bins), and missing if it or a text is in the class."""
     grid = store.grid
     size = grid.size(variable)
     if number is None or variable not in store.variables:
@@ -199,7 +199,7 @@ def _stretches(variable: Numeric, number: int | None, store: Store) -> list[Stre
         elif first is not None:
             stretches.append(_stretch(variable, first, position, grid))
             first = None
-    if size > len(starts) and inside[size - 1]:
+    if any(inside[len(starts) :]):
         stretches.append(MISSING)
     return stretches
 

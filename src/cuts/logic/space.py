@@ -98,8 +98,8 @@ class Room:
 
     def bins(self, name: str) -> list[int]:
         """The bins with a value in them that some row can still have."""
-        grid, store = self.space.grid, self.space.store
-        bins = list(range(grid.size(name) - grid.can_miss(name)))
+        store = self.space.store
+        bins = list(range(self.space.grid.codec[name].numbers))
         if name in self._alive:
             classes = store.classes[store.variables.index(name)]
             bins = [b for b in bins if int(classes[b]) in self._alive[name]]

@@ -120,7 +120,7 @@ class FineDraw:
             if name not in rest and name in self.splits:
                 bins = self.codec[name]
                 assert isinstance(bins, NumericBins)
-                missing = drawn.codes[name] == len(bins.edges)
-                numbers = bins.contents.draw(np.where(missing, 0, drawn.codes[name]), rng)
-                rest[name] = np.where(missing, np.nan, numbers)
+                absent = drawn.codes[name] >= bins.numbers
+                numbers = bins.contents.draw(np.where(absent, 0, drawn.codes[name]), rng)
+                rest[name] = np.where(absent, np.nan, numbers)
         return rest

@@ -79,7 +79,7 @@ class FineTrees:
     trees: tuple[RankTree, ...]
 
     def draw(self, codes: Codes, codec: Codec, rng: np.random.Generator) -> dict[str, Floats]:
-        """A value inside its bin for every cell of the refined columns; NaN where it is missing."""
+        """A value inside its bin for every cell of the refined columns; NaN where it is a text or missing."""
         bins = [codes[column.column.name] for column in codec.columns]
         places = [_middle(numbers) for numbers in bins]
         values: dict[str, Floats] = {}
@@ -87,9 +87,9 @@ class FineTrees:
             column, code = codec.columns[tree.column], bins[tree.column]
             assert isinstance(column, NumericBins)
             rank = tree.draw(places, bins, rng)
-            missing = code == len(column.edges)
-            places[tree.column] = np.where(missing, _middle(code), _place(code, rank))
-            values[column.column.name] = np.where(missing, np.nan, column.contents.at(np.where(missing, 0, code), rank))
+            absent = code >= column.numbers
+            places[tree.column] = np.where(absent, _middle(code), _place(code, rank))
+            values[column.column.name] = np.where(absent, np.nan, column.contents.at(np.where(absent, 0, code), rank))
         return values
 
     def arrays(self) -> dict[str, IntArray | Floats]:

@@ -44,7 +44,7 @@ _COMPARES: dict[CompareOp, Callable[[Floats, float], Any]] = {"==": eq, "!=": ne
 
 
 def mask(pred: Pred, table: Table) -> Bools:
-    """Rows on which `pred` holds; a comparison with a missing value is false."""
+    """Rows on which `pred` holds; a comparison with a missing value, or of numbers with a text, is false."""
     match pred:
         case Truth(value):
             return np.full(table.rows, value)
@@ -174,7 +174,7 @@ def _argument(arg: Quantity | Pred, stat: Statistic, table: Table, schema: Schem
 
 
 def numbers(quantity: Quantity, table: Table, schema: Schema) -> Floats:
-    """A number for every row, NaN where a column is missing; a category counts as its position."""
+    """A number for every row, NaN where a column is missing or a text; a category counts as its position."""
     match quantity:
         case Const(number):
             return np.full(table.rows, number)
@@ -203,8 +203,8 @@ def _total(form: Linear, table: Table) -> Floats:
 
 
 def _isin(table: Table, column: str, values: frozenset[str]) -> Bools:
-    member = pc.is_in(table.column(column), value_set=pa.array(sorted(values), pa.string()))
-    return np.asarray(member.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    member = pc.is_in(table.texts(column), value_set=pa.array(sorted(values), pa.string()))
+    return np.asarray(member.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _positions(table: Table, column: Category) -> Floats:

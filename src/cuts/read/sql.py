@@ -1,13 +1,15 @@
 """The SQL reading: predicates as conditions and quantities as scalar queries, in SQL DuckDB and PostgreSQL share.
 
 Logic is two-valued: every comparison first tests that its columns are not NULL. A floating-point NaN counts as a number
-in a database, so store missing values as NULL.
+in a database, so store missing values as NULL. A numeric column with `texts` or a `format` is a column of strings.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
+from cuts.data.columns import is_written_as_text
+from cuts.data.number_texts import format_of
 from cuts.data.schema import Category, Schema, Temporal
 from cuts.lang.spec import (
     And,
@@ -46,7 +48,7 @@ def predicate(pred: Pred, schema: Schema) -> str:
             word = "NOT IN" if negated else "IN"
             return f"({name(column)} IS NOT NULL AND CAST({name(column)} AS VARCHAR) {word} ({inside}))"
         case LinearCompare(form, op, bound):
-            present = " AND ".join(f"{name(column)} IS NOT NULL" for column in form.columns)
+            present = " AND ".join(f"{_number_cell(column, schema)} IS NOT NULL" for column in form.columns)
             total = " + ".join(f"{number(value)} * {_double(column, schema)}" for column, value in form.terms)
             sign = {"==": "=", "!=": "<>"}.get(op, op)
             return f"({present} AND {total} {sign} {number(bound)})"
@@ -75,7 +77,7 @@ def quantity(value: Quantity, schema: Schema, relation: str) -> str:
             where = "TRUE" if given is None else predicate(given, schema)
             entry = statistics()[stat]
             if entry.argument == "column":
-                names = [name(arg.column) for arg in args if isinstance(arg, ColumnValue)]
+                names = [_number_cell(arg.column, schema) for arg in args if isinstance(arg, ColumnValue)]
                 present = " AND ".join(f"{column} IS NOT NULL" for column in names)
                 return entry.sql(names, relation, f"{where} AND {present}", levels)
             texts = [
@@ -128,8 +130,25 @@ def number(value: float) -> str:
 def _double(column: str, schema: Schema) -> str:
     """A numeric column as float64: dates in days, times, timestamps and durations in seconds."""
     kind = schema[column]
+    if is_written_as_text(kind):
+        return _number_cell(column, schema)
     if not isinstance(kind, Temporal):
         return f"CAST({name(column)} AS DOUBLE PRECISION)"
     if kind.kind == "date":
         return f"CAST(({name(column)} - DATE '1970-01-01') AS DOUBLE PRECISION)"
     return f"CAST(EXTRACT(EPOCH FROM {name(column)}) AS DOUBLE PRECISION)"
+
+
+def _number_cell(column: str, schema: Schema) -> str:
+    """A column as it is; numbers in strings as float64, NULL for the texts beside them."""
+    kind, cell = schema[column], name(column)
+    if not is_written_as_text(kind):
+        return cell
+    format, number = format_of(kind), f"TRIM(CAST({cell} AS VARCHAR))"
+    if format.grouping:
+        number = f"REPLACE({number}, {text(format.grouping)}, '')"
+    if format.style == ",":
+        number = f"REPLACE({number}, ',', '.')"
+    number = f"CAST({number} AS DOUBLE PRECISION)"
+    texts = ", ".join(text(value) for value in kind.texts)
+    return f"(CASE WHEN CAST({cell} AS VARCHAR) IN ({texts}) THEN NULL ELSE {number} END)" if texts else number

@@ -169,7 +169,8 @@ def _cells(values: pa.Array, name: str, format: TextFormat, dialect: Dialect) ->
             f"the column `{name}` contains a NUL character, which CSV cannot hold",
             "write a .parquet file",
         )
-    needs_quotes = format.kind == "text" or dialect.delimiter in format.style or dialect.delimiter not in DELIMITERS
+    signs = format.style + format.grouping
+    needs_quotes = format.kind == "text" or dialect.delimiter in signs or dialect.delimiter not in DELIMITERS
     return pc.fill_null(_quoted(texts, dialect) if needs_quotes else texts, "")
 
 

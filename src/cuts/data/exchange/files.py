@@ -23,7 +23,7 @@ import pyarrow as pa
 from cuts.data.exchange import arrow_file, csv_file, jsonl_file
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions, Dialect
 from cuts.data.exchange.readable import check_rows, other_columns, unreadable
-from cuts.data.exchange.recast import dictionaries_of, plain_values, recast
+from cuts.data.exchange.recast import dictionaries_of, is_text, plain_values, recast
 from cuts.data.exchange.streams import Compression, Kind, Write, check_filled, check_writable, whole_or_nothing
 from cuts.data.exchange.text_format import TextFormat, format_of, type_of
 from cuts.data.table import Table
@@ -146,6 +146,16 @@ def save_blocks(
             write(part)
             rows += part.num_rows
     return rows
+
+
+def with_texts(form: FileForm, names: Iterable[str]) -> FileForm:
+    """The form with these columns as text, for values that cannot be of the column's own type."""
+    changed = {name for name in names if name in form.schema.names and not is_text(form.schema.field(name).type)}
+    if not changed:
+        return form
+    fields = [pa.field(field.name, pa.string()) if field.name in changed else field for field in form.schema]
+    formats = {name: format for name, format in form.formats.items() if name not in changed}
+    return replace(form, schema=pa.schema(fields), formats=formats)
 
 
 def _tables(path: Path, form: FileForm | None, csv: CsvOptions) -> Iterator[Table]:

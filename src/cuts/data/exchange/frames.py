@@ -7,18 +7,19 @@ its name. pandas and polars are imported only when such a frame is passed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
+import numpy as np
 import pyarrow as pa
 from narwhals.stable.v2 import dependencies
 
 from cuts.data.exchange.pandas_columns import PandasDtype, from_pandas_column, to_pandas_column
 from cuts.data.exchange.readable import check_names, check_rows, check_type, not_plain
-from cuts.data.exchange.recast import dictionaries_of, plain_values, recast, recast_column
+from cuts.data.exchange.recast import dictionaries_of, is_text, plain_values, recast, recast_column
 from cuts.data.table import Table
 
 Library = Literal["arrow", "pandas", "polars", "polars-lazy"]
@@ -79,6 +80,21 @@ def to_native(table: Table, form: FrameForm) -> Any:
             return _to_polars(table, form)
         case "polars-lazy":
             return _to_polars(table, form).lazy()
+
+
+def with_texts(form: FrameForm, names: Iterable[str]) -> FrameForm:
+    """The form with these columns as text, for values that cannot be of the column's own type."""
+    changed = {name for name in names if not is_text(form.schema.field(name).type)}
+    if not changed:
+        return form
+    is_changed = [name in changed for name in form.schema.names]
+    fields = [pa.field(field.name, pa.string()) if field.name in changed else field for field in form.schema]
+    dtypes = [
+        import_module("polars").String if new else dtype for new, dtype in zip(is_changed, form.dtypes, strict=False)
+    ]
+    objects = PandasDtype(np.dtype(object))
+    pandas_dtypes = [objects if new else dtype for new, dtype in zip(is_changed, form.pandas_dtypes, strict=False)]
+    return replace(form, schema=pa.schema(fields), dtypes=tuple(dtypes), pandas_dtypes=tuple(pandas_dtypes))
 
 
 def form_like(frame: Any, table: Table) -> FrameForm:

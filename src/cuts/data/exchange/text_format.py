@@ -23,13 +23,15 @@ class TextFormat:
     """A kind of values and how it is written.
 
     `style` is the word for true, the pattern of dates and times, or the decimal separator of real numbers;
-    `min_decimals` and `max_decimals` are the minimum and maximum number of decimals, of seconds or of real numbers.
+    `min_decimals` and `max_decimals` are the minimum and maximum number of decimals, of seconds or of real numbers;
+    `grouping` is the thousands separator of whole and real numbers.
     """
 
     kind: Kind
     style: str = ""
     min_decimals: int = 0
     max_decimals: int = 0
+    grouping: str = ""
 
     @property
     def decimals(self) -> int | None:
@@ -85,7 +87,7 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
         return texts
     if len(present) == 0:
         return pa.nulls(len(texts), type_of(format))
-    if format.kind == "empty" or not pc.all(pc.match_substring_regex(present, f"^(?:{_pattern(format)})$")).as_py():
+    if format.kind == "empty" or not pc.all(matching(present, format)).as_py():
         raise ValueError("a text of another format")
     match format.kind:
         case "truth":
@@ -95,16 +97,21 @@ def parse(texts: pa.Array, format: TextFormat) -> pa.Array:
         case "span":
             return text_numbers.parse_spans(texts, text_temporal.unit_of(format.max_decimals))
         case "whole":
-            return text_numbers.parse_wholes(texts)
+            return text_numbers.parse_wholes(texts, format.grouping)
         case _:
-            return text_numbers.parse_reals(texts, format.style)
+            return text_numbers.parse_reals(texts, format.style, format.grouping)
+
+
+def matching(texts: pa.Array, format: TextFormat) -> pa.Array:
+    """Where a text is written as the format says; null where it is missing."""
+    return pc.match_substring_regex(texts, f"^(?:{pattern_of(format)})$")
 
 
 def show(values: pa.Array, format: TextFormat) -> pa.Array:
     """The values, which must have the format's type, as texts in that format; missing values stay missing.
 
-    >>> show(pa.array([12.5, None]), TextFormat("real", ",", 2, 2)).to_pylist()
-    ['12,50', None]
+    >>> show(pa.array([2303.5, None]), TextFormat("real", ",", 2, 2, grouping=".")).to_pylist()
+    ['2.303,50', None]
     """
     match format.kind:
         case "truth":
@@ -115,7 +122,10 @@ def show(values: pa.Array, format: TextFormat) -> pa.Array:
             in_unit = values.cast(pa.duration(text_temporal.unit_of(format.max_decimals)), safe=False)
             return text_numbers.show_spans(in_unit, format.min_decimals, format.max_decimals)
         case "real":
-            return text_numbers.show_reals(values, format.style, format.min_decimals, format.decimals)
+            shown = text_numbers.show_reals(values, format.style, format.min_decimals, format.decimals)
+            return text_numbers.grouped(shown, format.grouping)
+        case "whole":
+            return text_numbers.grouped(values.cast(pa.string()), format.grouping)
         case _:
             return values.cast(pa.string())
 
@@ -138,7 +148,8 @@ def describe(format: TextFormat) -> str:
     return words[format.kind]
 
 
-def _pattern(format: TextFormat) -> str:
+def pattern_of(format: TextFormat) -> str:
+    """The regular expression that a text of this format matches completely."""
     match format.kind:
         case "truth":
             return f"{format.style}|{TRUTHS[format.style]}"
@@ -147,9 +158,9 @@ def _pattern(format: TextFormat) -> str:
         case "span":
             return text_numbers.SPAN
         case "whole":
-            return text_numbers.WHOLE
+            return text_numbers.whole(format.grouping)
         case _:
-            return text_numbers.real(format.style)
+            return text_numbers.real(format.style, format.grouping)
 
 
 def _moment_format(kind: pa.DataType) -> TextFormat | None:

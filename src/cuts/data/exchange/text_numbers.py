@@ -1,4 +1,7 @@
-"""Whole numbers, real numbers and durations as texts, and back. Blanks around a number are ignored."""
+"""Whole numbers, real numbers and durations as texts, and back. Blanks around a number are ignored.
+
+With a thousands separator (`grouping`) every number from 1,000 on has it, between every three digits.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +18,58 @@ from cuts.data.exchange.text_temporal import trim_digits
 MAX_DECIMALS = 15  # a float64 reproduces up to so many decimals
 ANY_PRECISION = 17  # stands for numbers of any precision
 MAX_EXACT_DIGITS = 18  # of a whole number that is read as a real number
-WHOLE = " *(?:0|-?[1-9][0-9]{0,18}) *"
+GROUPINGS = (",", ".", " ", "'", "\u2019", "\u00a0", "\u202f")  # thousands separators; the last two are blanks too
 SPAN = r"(-?[0-9]{1,9}) days \+?([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
 _UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _SECONDS_PER_DAY = 86_400
 
 
-def real(point: str) -> str:
-    """The pattern of real numbers with that decimal separator, or without it and up to `MAX_EXACT_DIGITS` digits."""
-    whole, dot = "(?:0|[1-9][0-9]*)", f"[{point}]"
-    plain = rf"(?:0|[1-9][0-9]{{0,{MAX_EXACT_DIGITS - 1}}})|{whole}?{dot}[0-9]+|{whole}{dot}"
-    exponent = rf"{whole}(?:{dot}[0-9]*)?[eE][+-]?[0-9]{{1,3}}"
-    return rf" *(?:-?(?:{plain}|{exponent}|(?i:inf|infinity))|(?i:nan)) *"
+def whole(grouping: str = "") -> str:
+    """The pattern of whole numbers, with that thousands separator unless it is empty."""
+    return f" *(?:0|-?{_digits(18, grouping)}) *"
 
 
-def parse_wholes(texts: pa.Array) -> pa.Array:
-    """The numbers as int64; raises `ArrowInvalid` if one is too large."""
-    return _trimmed(texts).cast(pa.int64())
+def real(point: str, grouping: str = "") -> str:
+    """The pattern of real numbers with these separators, or without decimals and up to `MAX_EXACT_DIGITS` digits."""
+    dot, short = f"[{point}]", f"(?:0|{_digits(MAX_EXACT_DIGITS - 1, grouping)})"
+    whole = short if grouping else "(?:0|[1-9][0-9]*)"
+    exponent = "" if grouping else rf"|{whole}(?:{dot}[0-9]*)?[eE][+-]?[0-9]{{1,3}}"
+    plain = rf"{short}|{whole}?{dot}[0-9]+|{whole}{dot}"
+    return rf" *(?:-?(?:{plain}{exponent}|(?i:inf|infinity))|(?i:nan)) *"
 
 
-def parse_reals(texts: pa.Array, point: str) -> pa.Array:
-    """The numbers as float64."""
+def _digits(more: int, grouping: str) -> str:
+    """The pattern of one digit other than 0 and up to about `more` others."""
+    return rf"[1-9][0-9]{{0,2}}(?:[{grouping}][0-9]{{3}}){{0,{more // 3}}}" if grouping else rf"[1-9][0-9]{{0,{more}}}"
+
+
+def groupings_in(texts: pa.Array) -> list[str]:
+    """The characters inside the texts that could separate thousands."""
     trimmed = _trimmed(texts)
-    return (trimmed if point == "." else pc.replace_substring(trimmed, point, ".")).cast(pa.float64())
+    return [sign for sign in GROUPINGS if _any(trimmed, sign)]
+
+
+def parse_wholes(texts: pa.Array, grouping: str = "") -> pa.Array:
+    """The numbers as int64; raises `ArrowInvalid` if one is too large."""
+    return _ungrouped(_trimmed(texts), grouping).cast(pa.int64())
+
+
+def parse_reals(texts: pa.Array, point: str, grouping: str = "") -> pa.Array:
+    """The numbers as float64."""
+    digits = _ungrouped(_trimmed(texts), grouping)
+    return (digits if point == "." else pc.replace_substring(digits, point, ".")).cast(pa.float64())
+
+
+def grouped(texts: pa.Array, grouping: str) -> pa.Array:
+    """Texts of numbers with the separator between every three digits of their whole part.
+
+    >>> grouped(pa.array(["-1234567,5", "999", None]), ".").to_pylist()
+    ['-1.234.567,5', '999', None]
+    """
+    ungrouped = "^(-?[0-9]+)([0-9]{3})"
+    while grouping and pc.any(pc.match_substring_regex(texts, ungrouped)).as_py():  # once per separator
+        texts = pc.replace_substring_regex(texts, ungrouped, rf"\1{grouping}\2")
+    return texts
 
 
 def count_decimals(texts: pa.Array, point: str) -> tuple[int, int]:
@@ -51,7 +83,7 @@ def count_decimals(texts: pa.Array, point: str) -> tuple[int, int]:
     if _any(shown, "n") or _any(shown, "N"):  # NaN and infinity
         shown = shown.filter(pc.match_substring_regex(shown, "[0-9]"))
     point_index = pc.find_substring(shown, point)
-    decimals = pc.subtract(pc.subtract(pc.utf8_length(shown), point_index), 1)
+    decimals = pc.subtract(pc.subtract(pc.binary_length(shown), point_index), 1)  # the index counts bytes
     counts = pc.min_max(pc.if_else(pc.less(point_index, 0), 0, decimals)).as_py()
     return (ANY_PRECISION, max_decimals) if counts["min"] is None else (counts["min"], max(counts["max"], max_decimals))
 
@@ -116,6 +148,10 @@ def _long(value: float, min_decimals: int) -> str:
 
 def _unbounded(value: float | Decimal) -> str:
     return "NaN" if value != value else "inf" if value > 0 else "-inf"
+
+
+def _ungrouped(texts: pa.Array, grouping: str) -> pa.Array:
+    return pc.replace_substring(texts, grouping, "") if grouping else texts
 
 
 def _trimmed(texts: pa.Array) -> pa.Array:
