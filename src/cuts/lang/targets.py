@@ -201,7 +201,9 @@ def _quantile(goal: Relation, stat: Statistic, schema: Schema) -> AllTargets:
     target, slack = goal.right.value, goal.tolerance
     near = default_tolerance(stat, "==", goal.right, schema)
     if goal.op == "==" and near.value > 0:
-        slack = min(slack, SLACK_SHARES.get(near.basis, 1.0) * near.value)
+        per_unit = schema.number(column.column).per_unit
+        step = 0.0 if per_unit is None else 0.5 / per_unit  # a target between two values is met by the nearer one
+        slack = min(slack, max(SLACK_SHARES.get(near.basis, 1.0) * near.value, step))
     present = has_number(schema.learned(column.column))  # a quantile leaves other rows out
     given = present if stat.given is None else And((stat.given, present))
     targets = []
