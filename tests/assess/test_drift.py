@@ -77,6 +77,13 @@ def test_the_text_gives_both_numbers_and_how_much_chance_does() -> None:
     assert "100.00 %" in text.splitlines()[2]
 
 
+def test_what_chance_does_is_not_shown() -> None:
+    schema = infer_schema(people(), "t")
+    text = as_text(drifts(people(), people(), schema), schema, 300)
+    assert text.endswith("differs from the real rows by more than chance.")
+    assert "\n" not in text
+
+
 def test_a_run_shows_what_moved_along_with_its_target() -> None:
     result = run_program(PROGRAM, people().arrow, config=QUICK)
     assert (result.drifts[0].column, result.drifts[0].what) == ("age", "mean")

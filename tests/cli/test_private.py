@@ -161,8 +161,8 @@ def test_progress_is_told_in_stages_and_shares_never_in_counts(folder: Path, mon
     assert lines[:2] == ["counting in the trusted core", "measuring noisy counts"]
     rounds = [line for line in lines if line.startswith("  round")]
     assert len(rounds) > 5
-    assert all(re.fullmatch(r"  round \d+: \d+ % of the privacy budget spent", line) for line in rounds)
-    assert rounds[-1].endswith(" 100 % of the privacy budget spent")
+    assert all(re.fullmatch(r"  round \d+: \d+ % of the privacy budget spent(, \d+ s left)?", line) for line in rounds)
+    assert " 100 % of the privacy budget spent" in rounds[-1]
     assert not [line for line in lines if re.search(r"\brows\b", line) and "about" not in line]
 
 
@@ -184,7 +184,9 @@ def test_fit_as_json_tells_promise_and_cost(folder: Path) -> None:
 
 def test_a_sample_of_a_private_model_needs_no_rows(shelf: Path, tmp_path: Path) -> None:
     words = ["cuts", "sample", str(shelf / "m.synth"), "-n", "300", "-o", "a.csv", "--where", "age > 47"]
-    assert run(words, tmp_path) == ("300 rows written to a.csv\n", 0)
+    output, code = run(words, tmp_path)
+    assert (output.splitlines()[-1], code) == ("300 rows written to a.csv", 0)
+    assert "Only row rules" not in output
     assert min(int(row["age"]) for row in rows_in(tmp_path / "a.csv")) > 47
 
 
@@ -459,7 +461,8 @@ def test_an_empty_or_uniform_table_is_a_release_like_any_other(folder: Path, row
     data = json.loads(cuts("ledger show m.synth --format json", folder)[0])
     assert [event["clique"] for event in data["events"][:3]] == [["age"], ["ward"], ["smokes"]]
     assert 2.9 < data["spent"]["epsilon"] <= 3.0
-    assert cuts("sample m.synth -n 20 -o a.csv", folder) == ("20 rows written to a.csv\n", 0)
+    output, code = cuts("sample m.synth -n 20 -o a.csv", folder)
+    assert (output.splitlines()[-1], code) == ("20 rows written to a.csv", 0)
 
 
 def test_a_file_without_a_header_is_the_only_thing_that_is_wrong(folder: Path) -> None:

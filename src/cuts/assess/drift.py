@@ -49,14 +49,17 @@ def drifts(real: Table, synthetic: Table, schema: Schema) -> tuple[Drift, ...]:
 
 def as_text(found: Sequence[Drift], schema: Schema, rows: int) -> str:
     """The largest differences as a table; `rows` is the size of the smaller table, which says how much chance does."""
+    chance = sqrt(2 / rows)
     cells = [
-        [drift.column, drift.what, *_both(drift, schema), f"{drift.difference:.2f}"] for drift in found[:MAX_SHOWN]
+        [drift.column, drift.what, *_both(drift, schema), f"{drift.difference:.2f}"]
+        for drift in found[:MAX_SHOWN]
+        if drift.difference > chance
     ]
     if not cells:
-        return ""
+        return "No mean, no share of missing values and no category differs from the real rows by more than chance."
     head = (
         f"What differs most from the real rows, in standard deviations (below {SMALL:g} is small; two samples of "
-        f"{counted(rows, 'row')} differ by about {sqrt(2 / rows):.2f} by chance):"
+        f"{counted(rows, 'row')} differ by about {chance:.2f} by chance):"
     )
     return f"{head}\n{align(['column', 'what', 'real', 'synthetic', 'difference'], cells, right=[2, 3, 4])}"
 

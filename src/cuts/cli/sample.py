@@ -13,6 +13,7 @@ from cuts.cli import options
 from cuts.cli.request import check_apart, check_places
 from cuts.cli.shared import print_json, stoppable
 from cuts.data.exchange.streams import check_writable
+from cuts.lang.spec import Privacy, RowRule
 from cuts.text.diagnostic import counted, usage_error
 
 app = typer.Typer()
@@ -64,14 +65,14 @@ def sample(
         drawn = flow.sample(loaded, rows, where=where, seed_rows=seed_rows, seed=seed, workers=workers, output=output)
     restricted = " and ".join(name for name, given in (("--where", where), ("--seed-rows", seed_rows)) if given)
     verdicts = flow.verify_sample(loaded, drawn, only_rules=bool(restricted))
-    unverified = len(loaded.spec.commands) > len(verdicts)
+    others = any(not isinstance(command, RowRule | Privacy) for command in loaded.spec.commands)
     if format == "json":
         data = render.as_data(verdicts)
         print_json({"holds": holds(verdicts), "output": str(output), "rows": drawn.rows, "verdicts": data})
     else:
         if verdicts:
             print(render.as_text(verdicts), end="\n\n")
-        if unverified:
+        if restricted and others:
             print(f"Only row rules were verified: with {restricted}, rows are not selected for the other commands.")
         if verdicts and drawn.rows > drawn.table.rows:
             print(f"verdicts are about the first {counted(drawn.table.rows, 'row')}")

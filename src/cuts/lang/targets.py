@@ -37,7 +37,7 @@ from cuts.vocab.names import statistics
 
 AIM_MARGIN = 0.1  # tolerances: how far inside its bound an inequality is aimed
 SHARE_MARGIN = 0.002  # share of rows: the same for the shares that stand for a quantile
-SLACK_SHARES = {"rows": 0.5, "range": 0.1}  # of a default tolerance by its basis, within which a quantile is aimed
+ROWS_SLACK = 0.5  # of a tolerance taken from the rows, within which a quantile is aimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _relation(goal: Relation, schema: Schema) -> Targets:
     if isinstance(left, Statistic) and isinstance(right, Const) and _level(left) is not None:
         column = left.args[0]
         if isinstance(column, ColumnValue) and not isinstance(schema[column.column], Category) and op != "!=":
-            return _quantile(goal, left, schema)
+            return _quantile(goal, left)
     target = right.value if isinstance(right, Const) else 0.0
     unit = _unit(goal, schema)
     if not 0 < unit < inf:  # the number has no range, or an unbounded one
@@ -192,18 +192,13 @@ def _level(stat: Statistic) -> float | None:
     return None if level is None else level(stat.levels)
 
 
-def _quantile(goal: Relation, stat: Statistic, schema: Schema) -> AllTargets:
+def _quantile(goal: Relation, stat: Statistic) -> AllTargets:
     (column,) = stat.args
     level = _level(stat)
     assert isinstance(column, ColumnValue)
     assert isinstance(goal.right, Const)
     assert level is not None
-    target, slack = goal.right.value, goal.tolerance
-    near = default_tolerance(stat, "==", goal.right, schema)
-    if goal.op == "==" and near.value > 0:
-        per_unit = schema.number(column.column).per_unit
-        step = 0.0 if per_unit is None else 0.5 / per_unit  # a target between two values is met by the nearer one
-        slack = min(slack, max(SLACK_SHARES.get(near.basis, 1.0) * near.value, step))
+    target, slack = goal.right.value, goal.tolerance * (ROWS_SLACK if goal.basis == "rows" else 1.0)
     present = has_number(schema.learned(column.column))  # a quantile leaves other rows out
     given = present if stat.given is None else And((stat.given, present))
     targets = []
