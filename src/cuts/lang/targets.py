@@ -161,7 +161,7 @@ def _relation(goal: Relation, schema: Schema) -> Targets:
     if isinstance(left, Statistic) and isinstance(right, Const) and _level(left) is not None:
         column = left.args[0]
         if isinstance(column, ColumnValue) and not isinstance(schema[column.column], Category) and op != "!=":
-            return _quantile(goal, left)
+            return _quantile(goal, left, schema)
     target = right.value if isinstance(right, Const) else 0.0
     unit = _unit(goal, schema)
     if not 0 < unit < inf:  # the number has no range, or an unbounded one
@@ -192,7 +192,7 @@ def _level(stat: Statistic) -> float | None:
     return None if level is None else level(stat.levels)
 
 
-def _quantile(goal: Relation, stat: Statistic) -> AllTargets:
+def _quantile(goal: Relation, stat: Statistic, schema: Schema) -> AllTargets:
     (column,) = stat.args
     level = _level(stat)
     assert isinstance(column, ColumnValue)
