@@ -389,6 +389,30 @@ def test_a_limit_names_its_delta(folder: Path) -> None:
     assert (code, "`--at-delta` has no effect without `--max-epsilon`" in output) == (2, True), output
 
 
+def test_the_plan_says_how_well_columns_will_be_known(folder: Path) -> None:
+    output, code = cuts("plan p.cuts --schema s.toml --rows 500", folder)
+    assert code == 0, output
+    assert re.search(r"^column +bins +standard error of +500 rows$", output, re.MULTILINE), output
+    assert re.search(r"^age +\d+ +the mean +± [\d.]+$", output, re.MULTILINE), output
+    assert re.search(r"^ward +3 +a share +± [\d.]+ %$", output, re.MULTILINE), output
+    data = json.loads(cuts("plan p.cuts --schema s.toml --format json", folder)[0])
+    assert [each["rows"] for each in data["expected"]] == [1_000, 10_000, 100_000]
+    (folder / "open.cuts").write_text(asked(RULE, terms=None))
+    assert json.loads(cuts("plan open.cuts --schema s.toml --format json", folder)[0])["expected"] == []
+
+
+def test_columns_that_are_not_known_well_are_named(folder: Path) -> None:
+    (folder / "people.csv").write_text(people(60))
+    (folder / "s.toml").write_text(SCHEMA.replace("range = [18, 90]\nbins = 12", "range = [0, 100000]"))
+    for command in ("run p.cuts -o a.csv --report r.json", "fit p.cuts -o m.synth"):
+        output, code = cuts(f"{command} --schema s.toml --config fast.toml -q", folder)
+        assert code == 0, output
+        assert "Not known well: `age`" in output, output
+        assert "a narrower range" in output
+    columns = json.loads((folder / "r.json").read_text())["privacy"]["columns"]
+    assert {each["column"]: each["is_good"] for each in columns}["age"] is False
+
+
 def test_a_forged_promise_is_not_shown(shelf: Path, tmp_path: Path) -> None:
     text = (shelf / "t.json").read_text()
     for old, new in (('"epsilon": 3.0', '"epsilon": 0.1'), ('"delta": 1e-06', '"delta": 1e-12')):

@@ -21,6 +21,7 @@ from cuts.privacy.adaptive import MEAN_ABSOLUTE_NOISE
 from cuts.privacy.transcript import Measurement, Transcript, groups_of
 
 MAX_MOVED = 0.1  # of the rows, in the bins of a column that is known well
+CLEAR = 2.0  # standard deviations of the noise above which a count is taken to be one
 MAX_MEAN_ERROR = 0.25  # of the standard deviation of a numeric column that is known well
 
 
@@ -30,7 +31,8 @@ class Precision:
 
     `error` is the standard error of the mean of a numeric column, in its unit (days of a date, seconds of a time), else
     that of the share of a category. `moved` is the share of the rows that the noise is expected to move to other bins.
-    `deviation` is the standard deviation of a numeric column as the noisy counts have it; None before they are there.
+    `deviation` is the standard deviation of a numeric column by the counts that are clearly above the noise; None if
+    there are none, as before a release.
     """
 
     column: str
@@ -68,34 +70,30 @@ def known(transcript: Transcript) -> tuple[Precision, ...]:
         tables = [each for each in transcript.measurements if each.query.clique == (bins.column.name,)]
         tables = [each for each in tables if each.query.cells == bins.size]
         cells = float(np.sqrt(np.bincount(groups[bins.column.name])).sum())
-        found.append(_precision(bins, _joint_scale(tables), float(transcript.rows), cells, _shares(tables)))
+        scale = _joint_scale(tables)
+        found.append(_precision(bins, scale, float(transcript.rows), cells, _clear_counts(tables, scale)))
     return tuple(found)
 
 
-def _precision(bins: ColumnBins, scale: float, rows: float, cells: float, shares: Floats | None) -> Precision:
+def _precision(bins: ColumnBins, scale: float, rows: float, cells: float, counts: Floats | None) -> Precision:
     """The precision of a column; the noise on a group of bins counts as the root of their number, `cells` in total."""
     moved = MEAN_ABSOLUTE_NOISE * scale * cells / (2 * rows)
     if not isinstance(bins, NumericBins):
         return Precision(bins.column.name, False, bins.size, scale / rows, moved)
-    middles = _middles(bins)
-    mean, deviation = (float(middles.min() + middles.max()) / 2, None) if shares is None else _moments(middles, shares)
+    edges = np.array([*bins.edges, float(bins.column.high)])
+    middles = (edges[:-1] + edges[1:]) / 2
+    mean, deviation = float(edges[0] + edges[-1]) / 2, None
+    if counts is not None and counts[: len(middles)].any():
+        mean, deviation = _moments(edges, counts[: len(middles)])
     error = scale / rows * sqrt(float(((middles - mean) ** 2).sum()))
     return Precision(bins.column.name, True, bins.size, error, moved, deviation)
 
 
-def _middles(bins: NumericBins) -> Floats:
-    """The middle of every bin of numbers."""
-    edges = np.array([*bins.edges, float(bins.column.high)])
-    middles: Floats = (edges[:-1] + edges[1:]) / 2
-    return middles
-
-
-def _moments(middles: Floats, shares: Floats) -> tuple[float, float]:
-    """Mean and standard deviation over the bins of numbers."""
-    weights = shares[: len(middles)]
-    weights = weights / weights.sum() if weights.sum() > 0 else np.full(len(middles), 1 / len(middles))
-    mean = float((weights * middles).sum())
-    return mean, sqrt(float((weights * (middles - mean) ** 2).sum()))
+def _moments(edges: Floats, counts: Floats) -> tuple[float, float]:
+    """Mean and standard deviation of values that are evenly spread in their bins."""
+    shares, middles, widths = counts / counts.sum(), (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+    mean = float((shares * middles).sum())
+    return mean, sqrt(float((shares * ((middles - mean) ** 2 + widths**2 / 12)).sum()))
 
 
 def _joint_scale(tables: Sequence[Measurement]) -> float:
@@ -103,8 +101,9 @@ def _joint_scale(tables: Sequence[Measurement]) -> float:
     return 1.0 / sqrt(sum(table.sigma**-2 for table in tables))
 
 
-def _shares(tables: Sequence[Measurement]) -> Floats:
-    """The mean of the tables without what is below zero."""
-    weights = np.array([table.sigma**-2 for table in tables])
-    mean = sum(weight * table.values.ravel() for weight, table in zip(weights, tables, strict=True)) / weights.sum()
-    return np.maximum(np.asarray(mean, dtype=np.float64), 0.0)
+def _clear_counts(tables: Sequence[Measurement], scale: float) -> Floats:
+    """The mean of the tables, by inverse variance, without counts that may be noise: those below twice its scale."""
+    weighted = [table.values.ravel() * (scale / table.sigma) ** 2 for table in tables]
+    mean = np.sum(weighted, axis=0, dtype=np.float64)
+    counts: Floats = np.where(mean > CLEAR * scale, mean, 0.0)
+    return counts
