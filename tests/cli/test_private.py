@@ -160,7 +160,7 @@ def test_progress_is_told_in_stages_and_shares_never_in_counts(folder: Path, mon
     lines = output.splitlines()
     assert lines[:2] == ["counting in the trusted core", "measuring noisy counts"]
     rounds = [line for line in lines if line.startswith("  round")]
-    assert len(rounds) > 5
+    assert len(rounds) > 3
     assert all(re.fullmatch(r"  round \d+: \d+ % of the privacy budget spent(, \d+ s left)?", line) for line in rounds)
     assert " 100 % of the privacy budget spent" in rounds[-1]
     assert not [line for line in lines if re.search(r"\brows\b", line) and "about" not in line]
@@ -464,13 +464,18 @@ def of_clean_rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, output
 
 
+def told(output: str) -> str:
+    """What was said, without the numbers and without the columns that noise, of which there is a lot, hides."""
+    return masked(re.sub(r"Not known well: .*?\n\n", "", output, flags=re.DOTALL))
+
+
 @pytest.mark.parametrize("garbage", GARBAGE)
 def test_a_garbage_row_changes_nothing_that_is_told(of_clean_rows: tuple[Path, str], garbage: str) -> None:
     folder, output = of_clean_rows
     (folder / "people.csv").write_text(people(200) + garbage + "\n")
     again, code = fit(folder, "--ledger ledger.jsonl", output="a.synth")
     assert code == 0, again
-    assert masked(again).replace("releases", "release") == masked(output)
+    assert told(again).replace("releases", "release") == told(output)
     assert not re.search(r"\b5[1-5]x|Quasimodo|nowhere|maybe", again)
 
 

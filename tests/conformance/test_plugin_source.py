@@ -47,6 +47,7 @@ add_source(SourceKind("dice", lambda data: has_scheme(data, "dice"), lambda data
 '''
 SCHEMA = """
 name = "dice"
+provenance = "declared"
 
 [columns.first]
 kind = "integer"

@@ -27,6 +27,7 @@ from cuts.model.noisy import (
     _Misfit,
     descend,
     fit_noisy,
+    knows_label,
     own_shares,
 )
 from cuts.privacy.ledger import ReleaseLedger, Terms
@@ -384,3 +385,14 @@ def test_descending_lowers_the_loss() -> None:
     objective = NoisyObjective([*singles(counts, 5.0), pair], own_groups(), prior=0.0)
     before = objective.loss(backbone.mixture())[1].item()
     assert descend(backbone, objective, 40, 0.05, cosine=True) < 0.5 * before
+
+
+def test_the_label_is_known_once_most_of_its_tables_with_two_columns_were_measured() -> None:
+    def table(clique: Clique) -> Measurement:
+        return Measurement(fine(clique, dict.fromkeys("abcl", 2)), 1.0, np.zeros((2,) * len(clique), dtype=np.int64))
+
+    tables = [table(clique) for clique in (("a", "b", "l"), ("a", "c", "l"), ("a", "b", "c"), ("a", "l"))]
+    assert knows_label(tables, "abcl", "l")
+    assert not knows_label(tables[1:], "abcl", "l")
+    assert not knows_label([tables[1], tables[1]], "abcl", "l")
+    assert not knows_label(tables, "abcl", None)

@@ -140,8 +140,10 @@ def _cheaper_and_narrower(data: dict[str, Any]) -> None:
 
 def _lighter(data: dict[str, Any]) -> None:
     """A selection made out to be among tables of the least weight, at the price of that."""
-    choice, charge = data["answers"][-2], data["ledger"]["events"][-2]
-    assert (choice["type"], charge["type"]) == ("select", "select")
+    events = zip(data["answers"], data["ledger"]["events"], strict=True)
+    selections = [(answer, event) for answer, event in events if answer["type"] == "select"]
+    choice, charge = max(selections, key=lambda pair: len(pair[0]["clique"]))
+    assert len(choice["clique"]) > 1
     rows = data["ledger"]["max_rows_per_person"]
     charge["sensitivity"] = 1024.0 * rows
     charge["rho"] = str(Fraction(1024 * rows) ** 2 / (2 * Fraction(charge["scale"]) ** 2))
