@@ -14,7 +14,7 @@ from cuts.config import Config
 from cuts.data.conform import check_table
 from cuts.data.infer import infer_schema
 from cuts.data.table import Table
-from cuts.flow.run import sample
+from cuts.flow.run import run_program, sample
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import TableGoal
@@ -300,3 +300,13 @@ def test_a_correlation_is_pushed_in_closed_form() -> None:
     assert [way.way for way in model.facts.ways] == ["tilt"]
     (curve,) = model.facts.trade_offs
     assert curve.chosen > curve.start.value + 0.05
+
+
+def test_a_median_where_no_row_is_leaves_the_other_rows_where_they_are() -> None:
+    rng = np.random.default_rng(3)
+    values = np.round(np.append(rng.normal(-1.0, 1.0, 599), 800.0), 2)  # one outlier far away
+    rows = pa.table({"x": values, "c": rng.choice(["a", "b"], 600)})
+    found = run_program("SYNTHESIZE: t; ENFORCE: MEDIAN[x] == 3; END;", rows, config={"steps": 60, "smoothing": 0.05})
+    drawn = np.asarray(found.table.arrow["x"])
+    assert found.holds
+    assert 0.35 < (drawn < 2.9).mean() < 0.5

@@ -69,6 +69,11 @@ class Target:
             return middle, middle
         return self.low + AIM_MARGIN * self.unit, self.high - AIM_MARGIN * self.unit
 
+    def beyond(self, value: float) -> float:
+        """How far a number is inside the only bound it has, in units beyond the aim; 0 if it has two or is outside."""
+        low, high = self.aim
+        return 0.0 if -inf < self.low and self.high < inf else max(min(value - low, high - value), 0.0) / self.unit
+
     def off(self, value: float) -> float:
         """The signed distance of a number from the aim, in tolerances."""
         low, high = self.aim

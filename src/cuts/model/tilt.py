@@ -49,6 +49,9 @@ TILT_SETTINGS = TiltSettings()
 # Along approximate directions a full step may lead away from the aims, and solving again from the start gains little.
 COARSE_SETTINGS = TiltSettings(straightening_rounds=1, halvings=10)
 
+MAX_BEYOND = 1.0  # units by which an inequality may be met beyond its aim by the last step
+SHARE_BISECTIONS = 20
+
 _Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
 
 
@@ -151,6 +154,9 @@ def _followed(parts: _Parts, targets: Sequence[Target], search: _Search) -> tupl
             now = _off(moved.mixture, targets, search.stats)
         if search.settings.halvings and not _length(now) <= search.settings.damped_progress * _length(off):
             break
+        if max(map(abs, now)) <= accuracy and _is_beyond(moved.mixture, chosen, search):
+            moved = replace(parts, mixture=_no_further(parts, directions, zero, step, targets, search))
+            now = _off(moved.mixture, targets, search.stats)
         lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
         if lost.any() or (search.label_fixed and _size(now) > search.settings.progress * _size(off)):
             break
@@ -175,10 +181,38 @@ def _along(
         if not np.isfinite(off).all():
             return None
         if max(map(abs, off)) <= search.settings.accuracy / 2:
+            if _is_beyond(moved, targets, search):
+                moved = _no_further(start, directions, push, step, targets, search)
             return replace(start, mixture=moved)
         push, best, halvings = push + step, _length(off), 0
         step = _newton_step(start, directions, push, targets, off, search)
     return None
+
+
+def _is_beyond(mix: Mixture, targets: Sequence[Target], search: _Search) -> bool:
+    """Whether an inequality that was pushed is met by far more than it has to be.
+
+    A bin with next to no rows can take nearly all of them in a single step.
+    """
+    with torch.no_grad():
+        return any(target.beyond(float(search.stats.value(target.value, mix))) > MAX_BEYOND for target in targets)
+
+
+def _no_further(
+    parts: _Parts,
+    directions: Sequence[_Direction],
+    at: Tensor,
+    step: Tensor,
+    targets: Sequence[Target],
+    search: _Search,
+) -> Mixture:
+    """The mixture after the smallest share of a step that meets all targets, by bisection; the whole step does."""
+    low, high = 0.0, 1.0
+    for _ in range(SHARE_BISECTIONS):
+        middle = (low + high) / 2
+        off = _off(_pushed(parts, directions, at + middle * step, search), targets, search.stats)
+        low, high = (low, middle) if max(map(abs, off)) <= search.settings.accuracy else (middle, high)
+    return _pushed(parts, directions, at + high * step, search)
 
 
 def _length(off: Sequence[float]) -> float:
