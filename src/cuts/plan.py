@@ -270,7 +270,7 @@ def _how(command: Bound, way: Way, form: Form | None) -> str:
         case Privacy(epsilon, delta):
             singles = f"{100 * DEFAULT_SETTINGS.single_column_share:.0f} % of it for single columns"
             budget = f"rho {short(rho_of(epsilon, delta), 3)}, {singles}"
-            return f"noisy counts only: {budget}, the rest in adaptive rounds"
+            return f"noisy counts only: {budget}, the rest for tables of the label and adaptive rounds"
         case _:
             assert_never(command)
 
