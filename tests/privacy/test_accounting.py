@@ -14,7 +14,16 @@ from dp_accounting import rdp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuts.privacy.accountant import RESERVED_SHARE, above, delta_of, dyadic_above, enable, epsilon_of, rho_of
+from cuts.privacy.accountant import (
+    MAX_CONVERTED,
+    RESERVED_SHARE,
+    above,
+    delta_of,
+    dyadic_above,
+    enable,
+    epsilon_of,
+    rho_of,
+)
 from cuts.privacy.adaptive import DEFAULT_SETTINGS, release
 from cuts.privacy.core import Core
 from cuts.privacy.curator import Candidate
@@ -354,3 +363,19 @@ def test_the_last_tables_are_no_giants() -> None:
     last = shares_of_rounds(transcript)[-3:]
     assert max(last) <= MAX_ROUND * (1 + Fraction(1, 10**6))
     assert DEFAULT_SETTINGS.max_round_share == 0.05
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.01])
+def test_a_large_rho_has_an_epsilon_that_rises_from_where_opendp_ends(delta: float) -> None:
+    rhos = [
+        Fraction(MAX_CONVERTED),
+        Fraction(MAX_CONVERTED) + 1,
+        Fraction(70_284),
+        Fraction(10**12),
+        Fraction(10) ** 400,
+    ]
+    epsilons = [epsilon_of(rho, delta) for rho in rhos]
+    assert epsilons == sorted(epsilons)
+    assert all(epsilon > rho for epsilon, rho in zip(epsilons, rhos, strict=True))
+    assert epsilons[1] < 1.01 * epsilons[0]  # the simpler bound is hardly larger
+    assert epsilons[-1] == math.inf

@@ -381,8 +381,8 @@ MUTANTS: list[tuple[Mutant, Check]] = [
         Mutant(
             "the limit is checked at the delta of the newest release",
             "cuts.privacy.ledger_file",
-            "delta = limit.delta or after.spent.delta",
-            "delta = limit.delta or more.delta",
+            "delta = after.spent.delta if limit.delta is None",
+            "delta = more.delta if limit.delta is None",
         ),
         check_limit_is_at_the_smallest_delta,
     ),

@@ -279,6 +279,28 @@ def test_a_limit_counts_earlier_releases_at_what_they_cost_the_larger_unit(ledge
     ledger_file.open("patients", person, "schema", limit=Limit(3.4))
 
 
+def test_a_row_release_assumes_something_about_persons_with_one_row_too(ledger_file: LedgerFile) -> None:
+    for ledger in (opened(), opened(max_rows_per_person=1, person="id")):
+        spend(ledger_file.open("patients", ledger, "schema"), ledger, Fraction(1))
+    assert total_of(ledger_file.spent()[0]).unit_in_words.endswith("(assumed, not enforced)")
+
+
+@pytest.mark.parametrize("rows", [300, 10**6])
+def test_a_total_of_very_many_rows_is_still_a_number(ledger_file: LedgerFile, rows: int) -> None:
+    row, person = opened(10.0, 1e-9), opened(10.0, 1e-9, max_rows_per_person=rows, person="id")
+    for ledger in (row, person):
+        spend(ledger_file.open("patients", ledger, "schema"), ledger, Fraction(1, 2))
+    total = total_of(ledger_file.spent()[0])
+    assert total.spent.rho < total.epsilon < float("inf")
+    assert refusal(lambda: ledger_file.open("patients", person, "schema", limit=Limit(100.0))) == "budget-spent"
+
+
+@pytest.mark.parametrize("limit", [(float("nan"), None), (-1.0, None), (1.0, 0.0), (1.0, 1.0), (1.0, float("nan"))])
+def test_a_limit_that_is_none_is_refused(limit: tuple[float, float | None]) -> None:
+    with pytest.raises(ValueError, match="a limit"):
+        Limit(*limit)
+
+
 def test_a_limit_on_releases_without_a_common_unit_is_refused(ledger_file: LedgerFile) -> None:
     person, household = (opened(1.0, 1e-9, max_rows_per_person=2, person=name) for name in ("id", "household"))
     spend(ledger_file.open("patients", person, "schema"), person, Fraction(1))

@@ -63,3 +63,9 @@ def test_edges_are_round_numbers(column: Integer | Real, first: tuple[float, ...
 
 def test_one_value_needs_no_edges() -> None:
     assert natural_edges(Integer("same", 7, 7)) == ()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-2.5, 2.5), (0.0, 3.0), (0.0, 5e-324), (-0.1, 0.7)])
+def test_no_two_edges_are_the_same_number_but_for_rounding(low: float, high: float) -> None:
+    edges = natural_edges(Real("x", low, high, decimals=15))
+    assert all(after - before > 1e-9 * (high - low) for before, after in pairwise(edges))

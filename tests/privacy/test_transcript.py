@@ -103,9 +103,13 @@ def test_a_ledger_is_read_as_it_was_written(reads: list[tuple[Any, float, float,
 
 def test_negative_and_huge_counts_are_read_as_they_were_written() -> None:
     values = np.array([-(2**62), -1, 2**62])
-    ledger = opened().charged(Event("measure", ("city",), 1e9, 1.0, Fraction(1, 10**9)))
-    transcript = Transcript(VISITS, ledger, (Measurement(fine(("city",), {"city": 3}), 1e9, values),))
-    assert_array_equal(transcript_from(data_of(transcript)).measurements[0].values, values)
+    ledger, sizes, answers = opened(), VISITS.sizes, []
+    for name, size in sizes.items():
+        ledger = ledger.charged(Event("measure", (name,), 1e9, 1.0, Fraction(1, 10**9)))
+        answers.append(Measurement(fine((name,), sizes), 1e9, np.resize(values, size)))
+    transcript = Transcript(VISITS, ledger, tuple(answers))
+    for found, answer in zip(transcript_from(data_of(transcript)).measurements, answers, strict=True):
+        assert_array_equal(found.values, answer.values)
 
 
 def test_the_number_of_rows_is_the_mean_of_totals_by_exactness() -> None:
@@ -149,6 +153,30 @@ def _lighter(data: dict[str, Any]) -> None:
     charge["rho"] = str(Fraction(1024 * rows) ** 2 / (2 * Fraction(charge["scale"]) ** 2))
 
 
+def _edit_first_choice(data: dict[str, Any], key: str, value: Any) -> None:
+    """A selection changed in the answer and in its charge, so that the two still match."""
+    index = next(index for index, answer in enumerate(data["answers"]) if answer["type"] == "select")
+    data["answers"][index][key] = data["ledger"]["events"][index][key] = value
+
+
+def _unmeasured(data: dict[str, Any]) -> None:
+    index = next(index for index, answer in enumerate(data["answers"]) if answer["type"] == "select")
+    del data["answers"][index + 1], data["ledger"]["events"][index + 1]
+
+
+def _without_first(data: dict[str, Any]) -> None:
+    name = data["answers"][0]["clique"]
+    kept = [index for index, answer in enumerate(data["answers"]) if answer["clique"] != name]
+    data["answers"] = [data["answers"][index] for index in kept]
+    data["ledger"]["events"] = [data["ledger"]["events"][index] for index in kept]
+
+
+def _earlier(data: dict[str, Any], **changes: Any) -> None:
+    unit = {"max_rows_per_person": 2, "person": "who", "relation": "add/remove"}
+    spent = {"unit": unit, "releases": 1, "rho": "1/100", "delta": 1e-6, "discovery_delta": "0"}
+    data["ledger"]["history"]["spent"] = [spent | changes]
+
+
 def _discovered(data: dict[str, Any]) -> None:
     first = data["ledger"]["events"][0]
     data["ledger"]["events"].insert(0, {**first, "type": "discover", "scale": 1e9, "rho": "1/1000000000"})
@@ -186,6 +214,16 @@ EDITS: dict[str, Callable[[dict[str, Any]], None]] = {
     "another relation": _edit(["ledger", "relation"], "replace"),
     "more rows a person": _edit(["ledger", "max_rows_per_person"], 3),
     "a choice in the place of a table": _edit(["answers", 0, "type"], "select"),
+    "no columns selected": lambda data: _edit_first_choice(data, "clique", []),
+    "no candidates": lambda data: _edit_first_choice(data, "of", -7),
+    "a selection without its table": lambda data: _unmeasured(data),
+    "a column less": lambda data: _without_first(data),
+    "nothing at all": lambda data: (data["answers"].clear(), data["ledger"]["events"].clear()),
+    "a budget beyond all numbers": _edit(["ledger", "rho"], "1e400"),
+    "a budget of many digits": _edit(["ledger", "rho"], "9" * 4000),
+    "earlier releases that gave something back": lambda data: _earlier(data, rho="-1/1000"),
+    "earlier releases of nobody": lambda data: _earlier(data, unit={"max_rows_per_person": 0}),
+    "earlier releases beyond delta": lambda data: _earlier(data, discovery_delta="2"),
     "a smaller epsilon": _edit(["ledger", "epsilon"], 0.1),
     "a hardly smaller epsilon": _edit(["ledger", "epsilon"], 0.999),
     "an endless epsilon": _edit(["ledger", "epsilon"], float("inf")),

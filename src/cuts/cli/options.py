@@ -174,7 +174,7 @@ AtDeltaOption = Annotated[
         "--at-delta",
         metavar="D",
         min=1e-300,
-        max=1,
+        max=0.5,
         help="Delta at which --max-epsilon is checked. Default: the smallest delta of all releases of this data set.",
         show_default=False,
     ),

@@ -56,7 +56,7 @@ def badly_known(columns: Sequence[Precision], schema: Schema) -> str:
             str(precision.bins),
             _error(precision, schema),
             "-" if precision.deviation is None else _shown(precision.deviation, precision, schema),
-            f"{100 * precision.moved:.0f} %",
+            f"{100 * min(precision.moved, 1.0):.0f} %",
         ]
         for precision in bad
     ]

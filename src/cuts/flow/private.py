@@ -49,9 +49,9 @@ def fit_private(request: FitRequest, observer: Observer) -> FittedModel:
     assert schema is not None  # else the program was refused
     account = Account(ledger_file(request), request.privacy.data_id or schema.name, request.privacy.limit)
     transcript = measure(request, schema, source.private_rows(), account, observer)
-    observer.spent(account.spent())
     already_warned = replace(observer, warned=Observer().warned)
     with kept_release(request, transcript):
+        observer.spent(account.spent())
         return fit_release(replace(request, transcript=transcript), already_warned)
 
 

@@ -32,6 +32,7 @@ from cuts.privacy.adaptive import release
 from cuts.privacy.core import Core, count_rows
 from cuts.privacy.domain import discover_domain
 from cuts.privacy.ledger import ReleaseLedger
+from cuts.privacy.ledger_chain import bad_ledger
 from cuts.privacy.ledger_file import Entry, LedgerFile, Limit
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.transcript import Transcript, load
@@ -52,7 +53,10 @@ class Account:
 
     def spent(self) -> str:
         """What all releases of the data cost together, in one line."""
-        spending = next(line for line in self.ledger_file.spent() if line.data == self.data.strip())
+        lines = self.ledger_file.spent()
+        spending = next((line for line in lines if line.data == self.data.strip()), None)
+        if spending is None:
+            raise bad_ledger(self.ledger_file.path, "the release that was made is no longer in it")
         total, releases = spending.total, counted(spending.releases, "release")
         what = (
             f"epsilon {total.epsilon:.4g} at delta {total.delta:.4g} for {total.unit_in_words}, over {releases}"

@@ -117,16 +117,16 @@ def run(
             form=fitted.form,
             advanced=observer.advanced,
         )
-    observer.stage("verifying")
-    verdicts = verify_spec(
-        fitted.plan.spec,
-        drawn.table,
-        real=fitted.real,
-        reference=fitted.reference,
-        model=fitted.model.facts.numbers,
-        panel=panel,
-        advanced=observer.advanced,
-    )
+        observer.stage("verifying")
+        verdicts = verify_spec(
+            fitted.plan.spec,
+            drawn.table,
+            real=fitted.real,
+            reference=fitted.reference,
+            model=fitted.model.facts.numbers,
+            panel=panel,
+            advanced=observer.advanced,
+        )
     discriminator: Discriminator | None = None
     differences: tuple[Drift, ...] = ()
     if fitted.real is not None:

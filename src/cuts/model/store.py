@@ -47,6 +47,18 @@ _MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensor
 _FINE = "fine.safetensors"  # of models with a fine level only
 _TRANSCRIPT = "transcript.json"  # of private models only
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
+# What reading a file can end with that was changed or damaged.
+_DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RuntimeError,
+    SafetensorError,
+    MsgspecError,
+    CutsError,
+)
 MAX_BYTES = {
     _MANIFEST: 1 << 16,
     _MODEL: 1 << 30,
@@ -124,7 +136,7 @@ def load(path: Path | str) -> Model:
         if _FINE in parts:  # after the transcript: a private model has none
             model = replace(model, fine=_fine(parts[_FINE], model))
         return model
-    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError, MsgspecError, CutsError):
+    except _DAMAGE:
         raise damaged_model(path) from None
 
 

@@ -9,10 +9,14 @@ was spent is rounded up, and OpenDP's own conversion has to agree.
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from functools import cache
 
 RESERVED_SHARE = Fraction(1, 10**9)  # of a budget, never spent: OpenDP's running sum is rounded up
+MAX_CONVERTED = 10_000.0  # rho that OpenDP converts
+MAX_FLOAT = Fraction(sys.float_info.max)
+ROUNDING = 1e-12  # relative, of a bound computed with floats
 _BISECTIONS = 200
 
 
@@ -54,20 +58,32 @@ def rho_of(epsilon: float, delta: float) -> float:
 def epsilon_of(rho: Fraction, delta: float) -> float:
     """The epsilon that corresponds to rho at that delta, rounded up.
 
+    OpenDP's conversion overflows for a large rho, such as the group privacy of many rows gives. Then it is the simpler
+    bound `rho + 2 sqrt(rho log(1 / delta))` (Bun and Steinke 2016, Proposition 1.3).
+
     >>> round(epsilon_of(Fraction(1, 32), 1e-3), 6)
     0.688002
     """
-    return 0.0 if rho == 0 else _epsilon(above(rho), delta)
+    if rho == 0:
+        return 0.0
+    number = above(rho)
+    if number <= MAX_CONVERTED:
+        return _epsilon(number, delta)
+    return (number + 2.0 * math.sqrt(number * math.log(1.0 / delta))) * (1.0 + ROUNDING)
 
 
 def above(exact: Fraction) -> float:
-    """The smallest float that is not below a fraction."""
+    """The smallest float that is not below a fraction, which may be infinite."""
+    if abs(exact) > MAX_FLOAT:
+        return math.inf if exact > 0 else -sys.float_info.max
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def below(exact: Fraction) -> float:
     """The largest float that is not above a fraction."""
+    if abs(exact) > MAX_FLOAT:
+        return sys.float_info.max if exact > 0 else -math.inf
     nearest = float(exact)
     return nearest if Fraction(nearest) <= exact else math.nextafter(nearest, -math.inf)
 

@@ -29,12 +29,13 @@ from cuts.privacy.ledger import Event, Kind, ReleaseLedger
 from cuts.privacy.query import Query, grouped
 from cuts.privacy.reading import PrivateRows
 from cuts.privacy.secret import Secret, forget, reveal
-from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
+from cuts.text.diagnostic import INFEASIBLE, PRIVACY, CutsError, Diagnostic
 from cuts.text.interrupts import uninterrupted
 
 Record: TypeAlias = Callable[[Event], None]
 
 MAX_SCORE = 2**62
+MAX_THRESHOLD = 2**31 - 1  # of OpenDP's counts
 
 
 def score(counts: IntArray, candidate: Candidate) -> int:
@@ -230,6 +231,8 @@ def _threshold(scale: float, delta: float, moves: tuple[int, int, int]) -> tuple
     steps = 2
     while True:
         threshold = moves[2] + math.ceil(steps * scale / 2)
+        if threshold > MAX_THRESHOLD:
+            raise CutsError([too_little_delta()])
         _, risk = above(threshold - 1).map(moves)
         if risk <= delta:
             measurement = above(threshold)
@@ -246,6 +249,16 @@ def _first_rows(block: Table, person: str, seen: dict[str, int], max_rows: int) 
             seen[key] = seen.get(key, 0) + 1
             kept[index] = seen[key] <= max_rows
     return kept
+
+
+def too_little_delta() -> Diagnostic:
+    """A domain budget with which no category could ever be discovered; nothing was read for it."""
+    return Diagnostic(
+        "nothing-found",
+        "the domain budget is too small to discover any category",
+        help="raise `domain_budget`, EPSILON or DELTA, or declare the categories in the schema",
+        exit_code=INFEASIBLE,
+    )
 
 
 def core_failed() -> Diagnostic:

@@ -37,6 +37,10 @@ class Limit:
     epsilon: float
     delta: float | None = None
 
+    def __post_init__(self) -> None:
+        if not self.epsilon >= 0 or not (self.delta is None or 0 < self.delta < 1):
+            raise ValueError("a limit on epsilon is at least 0, and its delta lies between 0 and 1")
+
 
 @dataclass(frozen=True, slots=True)
 class DataSpending:
@@ -166,8 +170,8 @@ def _check_limit(before: DataSpending, more: Spending, limit: Limit | None) -> N
     after = total(by_unit((*before.by_unit, more)))
     if after is None:
         raise CutsError([no_common_unit(before.data, [*before.by_unit, more])])
-    delta = limit.delta or after.spent.delta
-    if after.epsilon_at(delta) > limit.epsilon:
+    delta = after.spent.delta if limit.delta is None else limit.delta
+    if not after.epsilon_at(delta) <= limit.epsilon:
         raise CutsError([beyond_limit(before, after, limit.epsilon, delta)])
 
 

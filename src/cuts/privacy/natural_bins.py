@@ -30,13 +30,13 @@ def natural_edges(column: Numeric) -> tuple[float, ...]:
     ((1.0, 1.2, 1.5, 2.0, 2.5, 3.0), (85000.0, 90000.0, 95000.0))
     """
     low, high = column.low, column.high
-    if not low < high:
+    if not (high - low) / MAX_EVEN_BINS > 0.0:  # a single value, or a range narrower than floats distinguish
         return ()
     finest = 0.0 if column.per_unit is None else 1.0 / column.per_unit
     largest = max(-low, high)
     is_amount = low <= 0 <= high and largest > finest * 10.0**MIN_DECADES
     step = max(_round_up((high - low) / (MAX_EVEN_BINS_OF_AMOUNTS if is_amount else MAX_EVEN_BINS)), finest)
-    edges = {place * step for place in range(ceil(low / step), floor(high / step) + 1)}
+    edges = {_rounded(place * step) for place in range(ceil(low / step), floor(high / step) + 1)}
     if is_amount:
         widening = _widening(max(finest, largest * 10.0**-MAX_DECADES), largest)
         edges |= {0.0, *widening, *(-edge for edge in widening)}
@@ -52,6 +52,11 @@ def _round_up(number: float) -> float:
     power = floor(log10(number))
     candidates = [_scaled(step, place) for place in (power, power + 1) for step in (1.0, 2.0, 5.0)]
     return next(found for found in candidates if found >= number * (1.0 - ROUNDING))
+
+
+def _rounded(number: float) -> float:
+    """The number without the error of a product: 0.3 and not 0.30000000000000004."""
+    return float(f"{number:.12g}")
 
 
 def _widening(low: float, high: float) -> list[float]:

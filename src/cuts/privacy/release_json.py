@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Annotated, Any
@@ -11,6 +12,8 @@ from msgspec import Meta, Struct
 
 from cuts.privacy.ledger import Event, History, ReleaseLedger, Terms
 from cuts.privacy.units import Relation
+
+_FRACTION = re.compile(r"[0-9]{1,4000}(/[0-9]{1,4000})?")
 
 
 class LedgerJson(Struct, frozen=True):
@@ -78,6 +81,6 @@ def from_data(data: object, kind: Any) -> Any:
 
 
 def _fraction(kind: type, text: object) -> Fraction:
-    if kind is not Fraction or not isinstance(text, str):
-        raise TypeError("a fraction is written as a text")
+    if kind is not Fraction or not isinstance(text, str) or not _FRACTION.fullmatch(text):
+        raise TypeError("a fraction is written as a text such as 1/3")
     return Fraction(text)

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,17 +20,18 @@ from msgspec import Meta, Struct
 from cuts.count.cover import Clique
 from cuts.data.codec import Codec
 from cuts.data.codec_file import codec_data, codec_from
-from cuts.data.columns import Identifier
+from cuts.data.columns import Category, Identifier
 from cuts.data.schema import fingerprint
 from cuts.data.table import Floats, IntArray
 from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, ReleaseLedger, Terms
-from cuts.privacy.query import Owners, Query
+from cuts.privacy.query import Owners, Query, fine
 from cuts.privacy.release_json import LedgerJson, from_data, ledger_json, to_data
 from cuts.privacy.workload import LABEL_WEIGHT, column_weights
 from cuts.text.diagnostic import USAGE, CutsError, Diagnostic
 from cuts.text.files import read_text
 
+MAX_TRANSCRIPT_BYTES = 1 << 30
 Count = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -94,8 +96,10 @@ def promise(transcript: Transcript) -> str:
     terms, schema = transcript.ledger.terms, transcript.codec.schema
     difference = "the presence of" if terms.relation == "add/remove" else "the values of"
     is_declared = schema.provenance == "declared"
-    notion = "zCDP" if is_declared else "approximate zCDP"
-    origin = "taken as public" if is_declared else "discovered with part of the budget"
+    notion = "approximate zCDP" if transcript.ledger.delta_spent else "zCDP"
+    is_paid = any(event.kind == "discover" for event in transcript.ledger.events)
+    elsewhere = "discovered by an earlier release, whose cost adds to this one"
+    origin = "taken as public" if is_declared else "discovered with part of the budget" if is_paid else elsewhere
     return (
         f"For two tables that differ in {difference} {terms.unit}, the joint distribution of the transcript, the "
         f"model, every sample, every further model fitted to the transcript and every log satisfies "
@@ -196,6 +200,7 @@ def transcript_from(data: object) -> Transcript:
     answers = tuple(_answer(answer, written.groups) for answer in written.answers)
     transcript = Transcript(codec_from(written.codec), written.ledger.ledger(), answers)
     _check_schema(transcript)
+    _check_complete(transcript)
     sizes, weights = transcript.codec.sizes, _column_weights(transcript.codec)
     for answer, event in zip(answers, _answered(transcript.ledger), strict=True):
         _check_paid(answer, event, transcript.ledger.terms, weights)
@@ -214,13 +219,38 @@ def _answer(written: _MeasureJson | _SelectJson, groups: Sequence[Owners]) -> Me
 def _check_schema(transcript: Transcript) -> None:
     """Raise unless the schema is public, every column of it was discovered if any was, and persons are a column."""
     schema, terms = transcript.codec.schema, transcript.ledger.terms
-    discovered = {name for event in transcript.ledger.events if event.kind == "discover" for name in event.clique}
+    discoveries = [event for event in transcript.ledger.events if event.kind == "discover"]
+    for event in discoveries:
+        _check_discovered(event, transcript.codec, terms)
+    discovered = {name for event in discoveries for name in event.clique}
     is_paid = schema.provenance == "discovered" and discovered == {column.name for column in schema.modelled}
     is_public = schema.provenance in ("declared", "discovered") and not discovered  # discovered by an earlier release
     if not (is_paid or is_public):
         raise ValueError("the charges do not match where the schema comes from")
     if terms.person is not None and not isinstance(schema[terms.person], Identifier):
         raise ValueError("the column of persons is not an identifier")
+
+
+def _check_complete(transcript: Transcript) -> None:
+    """Raise unless every column was measured bin by bin, and every selected table right after it was selected."""
+    sizes = transcript.codec.sizes
+    singles = {each.query for each in transcript.measurements if len(each.query.clique) == 1}
+    if not {fine((name,), sizes) for name in sizes} <= singles:
+        raise ValueError("a column was not measured")
+    for answer, following in zip_longest(transcript.answers, transcript.answers[1:]):
+        measured = following.query.clique if isinstance(following, Measurement) else None
+        if isinstance(answer, Choice) and (answer.clique != measured or answer.candidates < 1):
+            raise ValueError("a table was selected but not measured")
+
+
+def _check_discovered(event: Event, codec: Codec, terms: Terms) -> None:
+    """Raise unless a discovery was charged for what one unit can change; that of categories needs delta as well."""
+    rows, replaces = terms.max_rows_per_person, terms.relation == "replace"
+    min_sensitivity = rows * math.nextafter(math.sqrt(2.0), 0.0) if replaces else float(rows)
+    has_delta = event.delta > 0 and event.threshold > rows
+    is_category = isinstance(codec.schema[event.clique[0]], Category)
+    if len(event.clique) != 1 or event.sensitivity < min_sensitivity or is_category != has_delta:
+        raise ValueError("a discovery was charged too little")
 
 
 def _column_weights(codec: Codec) -> dict[str, int]:
@@ -257,10 +287,10 @@ def render(transcript: Transcript) -> str:
 
 def load(path: Path) -> Transcript:
     """The transcript in a JSON file; a `CutsError` for anything else."""
-    text = read_text(path, "transcript")
+    text = read_text(path, "transcript", MAX_TRANSCRIPT_BYTES)
     try:
         return transcript_from(json.loads(text))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, CutsError):
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, CutsError):
         raise CutsError([bad_transcript(path)]) from None
 
 

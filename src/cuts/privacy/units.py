@@ -32,6 +32,10 @@ class Unit(Struct, frozen=True):
     person: str | None = None  # the column that identifies persons
     relation: Relation = "add/remove"
 
+    def __post_init__(self) -> None:
+        if self.max_rows_per_person < 1:
+            raise ValueError("a person has at least one row")
+
     def __str__(self) -> str:
         return self.in_words(assumed=self.person is None)
 
@@ -56,6 +60,10 @@ class Spending(Struct, frozen=True):
     rho: Fraction
     delta: float  # the smallest that one of them promised
     discovery_delta: Fraction = Fraction(0)  # spent on discovering categories
+
+    def __post_init__(self) -> None:
+        if self.releases < 0 or self.rho < 0 or not 0 < self.delta < 1 or not 0 <= self.discovery_delta < 1:
+            raise ValueError("nothing costs less than nothing, and delta lies between 0 and 1")
 
     def __add__(self, other: Spending) -> Spending:
         return Spending(
@@ -125,8 +133,8 @@ def total(spendings: Sequence[Spending]) -> Total | None:
     if any(each is None for each in converted):
         return None
     (spent,) = by_unit(each for each in converted if each is not None)
-    is_assumed = largest.max_rows_per_person > 1 and any(each.unit.person is None for each in spendings)
-    return Total(largest, is_assumed, spent)
+    is_row = largest.person is None and largest.max_rows_per_person == 1
+    return Total(largest, not is_row and any(each.unit.person is None for each in spendings), spent)
 
 
 def _converted(spending: Spending, unit: Unit) -> Spending | None:

@@ -13,11 +13,11 @@ from cuts.text.diagnostic import CutsError, usage_error
 MAX_BYTES = 10_000_000  # a program or schema is far smaller
 
 
-def read_text(path: Path, what: str) -> str:
+def read_text(path: Path, what: str, max_bytes: int = MAX_BYTES) -> str:
     """The UTF-8 text of a file; `what` (program, schema) names it in messages."""
     present(path, what)
     try:
-        if path.stat().st_size > MAX_BYTES:
+        if path.stat().st_size > max_bytes:
             raise usage_error("unreadable-file", f"{path} is too large to be a {what}")
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
