@@ -310,3 +310,15 @@ def test_a_median_where_no_row_is_leaves_the_other_rows_where_they_are() -> None
     drawn = np.asarray(found.table.arrow["x"])
     assert found.holds
     assert 0.35 < (drawn < 2.9).mean() < 0.5
+
+
+def test_a_median_beside_a_correlation_leaves_the_column_its_spread() -> None:
+    rng = np.random.default_rng(2)
+    rows = pa.table({"amount": np.round(rng.lognormal(6, 1, 800), 2), "crp": np.round(rng.lognormal(2, 1, 800), 1)})
+    program = (
+        "SYNTHESIZE: t; ENFORCE: MEDIAN[amount] == 500 WITHIN 5; ENFORCE: CORR[amount, crp] == 0.3 WITHIN 0.02; END;"
+    )
+    found = run_program(program, rows, config={"steps": 200, "smoothing": 0.05})
+    low, high = np.quantile(np.asarray(found.table.arrow["amount"]), [0.25, 0.75])
+    assert found.holds
+    assert high - low > 300  # 550 in the rows

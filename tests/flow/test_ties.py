@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -18,7 +19,7 @@ from cuts.data.conform import check_table, conform
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Floats, Table
-from cuts.flow.run import make_request, run
+from cuts.flow.run import make_request, run, run_program, sample
 from cuts.lang.parser import parse
 from cuts.lang.spec import Key
 from cuts.model.sampling import complete_rows, sample_table
@@ -275,3 +276,17 @@ def test_private_models_compute_formulas_and_tie_nothing(tmp_path: Path) -> None
     kept(result.table, schema)
     assert (result.table.numbers("hour") <= result.table.numbers("minute")).all()
     assert result.table.numbers("hhmm").max() < 1900
+
+
+def test_rows_are_drawn_with_every_seed_where_a_tie_needs_no_rule() -> None:
+    rng = np.random.default_rng(0)
+    day = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 600, 300), "D")
+    seen = day + pd.to_timedelta(rng.integers(0, 86_400, 300), "s")
+    amount = np.round(rng.lognormal(6, 1, 300), 2)
+    frame = pa.table({"day": day.date, "seen": seen.to_numpy("datetime64[us]"), "amount": amount})
+    program = "SYNTHESIZE: t; ENFORCE: amount >= 30; END;"
+    model = run_program(program, frame, rows=10, config={"steps": 60, "components": 50, "smoothing": 0.05}).model
+    assert model.codec.ties
+    for seed in range(12):
+        drawn = sample(model, 20, seed=seed).table.arrow.to_pandas()
+        assert (pd.to_datetime(drawn["seen"]).dt.date == drawn["day"]).all()

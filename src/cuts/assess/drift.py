@@ -58,8 +58,8 @@ def as_text(found: Sequence[Drift], schema: Schema, rows: int) -> str:
     if not cells:
         return "No mean, no share of missing values and no category differs from the real rows by more than chance."
     head = (
-        f"What differs most from the real rows, in standard deviations (below {SMALL:g} is small; two samples of "
-        f"{counted(rows, 'row')} differ by about {chance:.2f} by chance):"
+        f"What differs most from the real rows, in standard deviations without outliers (below {SMALL:g} is small; two "
+        f"samples of {counted(rows, 'row')} differ by about {chance:.2f} by chance):"
     )
     return f"{head}\n{align(['column', 'what', 'real', 'synthetic', 'difference'], cells, right=[2, 3, 4])}"
 

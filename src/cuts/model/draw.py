@@ -125,7 +125,10 @@ def _columns(
     values: dict[str, Floats] = {}
     if source.rules is not None:
         dists = _variables(_fixed(source, fixed or {}), source.groups)
-        for name, bins in chances.draw(source.rules, dists, components, pick).items():
+        drawn = chances.draw(source.rules, dists, components, pick)
+        # A diagram does not mention a group that all values satisfy in one way.
+        drawn |= {group: pick(components, table) for group, (_, table) in source.groups.items() if group not in drawn}
+        for name, bins in drawn.items():
             if isinstance(name, Group):
                 member_codes, member_values = draw_values(
                     source.groups[name][0], source.dists, components, bins, pick, rng

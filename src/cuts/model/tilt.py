@@ -49,7 +49,8 @@ TILT_SETTINGS = TiltSettings()
 # Along approximate directions a full step may lead away from the aims, and solving again from the start gains little.
 COARSE_SETTINGS = TiltSettings(straightening_rounds=1, halvings=10)
 
-MAX_BEYOND = 1.0  # units by which an inequality may be met beyond its aim by the last step
+MAX_BEYOND = 20.0  # units beyond its aim to which a step may push an inequality,
+LAST_BEYOND = 1.0  # and from which the last step is shortened
 SHARE_BISECTIONS = 20
 
 _Direction = Mapping[str, Tensor]  # by column, a number for each bin and component
@@ -84,6 +85,7 @@ class _Search:
     label: str | None
     label_fixed: bool  # whether the label's distribution inside components stays as it is
     settings: TiltSettings
+    is_careful: bool = True  # whether no step may push an inequality far beyond its aim
 
 
 def tilt(
@@ -115,6 +117,10 @@ def _moved(start: _Parts, targets: Sequence[Target], search: _Search) -> _Parts:
     are followed step by step first; then the whole way is solved again along those of its end, a few times.
     """
     parts, pushed = _followed(start, targets, search)
+    if _size(_off(parts.mixture, targets, search.stats)) > search.settings.accuracy:  # care may lead round in circles
+        bold, bold_pushed = _followed(start, targets, replace(search, is_careful=False))
+        if _length(_off(bold.mixture, targets, search.stats)) < _length(_off(parts.mixture, targets, search.stats)):
+            parts, pushed = bold, bold_pushed
     chosen = [targets[j] for j in pushed]
     for _ in range(search.settings.straightening_rounds if chosen else 0):
         directions = [_influence(target, parts, search) for target in chosen]
@@ -154,9 +160,11 @@ def _followed(parts: _Parts, targets: Sequence[Target], search: _Search) -> tupl
             now = _off(moved.mixture, targets, search.stats)
         if search.settings.halvings and not _length(now) <= search.settings.damped_progress * _length(off):
             break
-        if max(map(abs, now)) <= accuracy and _is_beyond(moved.mixture, chosen, search):
-            moved = replace(parts, mixture=_no_further(parts, directions, zero, step, targets, search))
-            now = _off(moved.mixture, targets, search.stats)
+        is_last = max(map(abs, now)) <= accuracy
+        if _is_beyond(moved.mixture, chosen, LAST_BEYOND if is_last else MAX_BEYOND, search):
+            short = _shortened(parts, directions, zero, step, targets, chosen, search)
+            moved = replace(parts, mixture=short)
+            now = _off(short, targets, search.stats)
         lost = np.isfinite(off) & ~np.isfinite(now)  # what was undefined before may stay so
         if lost.any() or (search.label_fixed and _size(now) > search.settings.progress * _size(off)):
             break
@@ -181,37 +189,45 @@ def _along(
         if not np.isfinite(off).all():
             return None
         if max(map(abs, off)) <= search.settings.accuracy / 2:
-            if _is_beyond(moved, targets, search):
-                moved = _no_further(start, directions, push, step, targets, search)
+            if _is_beyond(moved, targets, LAST_BEYOND, search):
+                # What is far beyond its aim from the start was not pushed there.
+                near = [one for one in targets if not _is_beyond(start.mixture, [one], MAX_BEYOND, search)]
+                moved = _shortened(start, directions, push, step, targets, near, search)
             return replace(start, mixture=moved)
         push, best, halvings = push + step, _length(off), 0
         step = _newton_step(start, directions, push, targets, off, search)
     return None
 
 
-def _is_beyond(mix: Mixture, targets: Sequence[Target], search: _Search) -> bool:
+def _is_beyond(mix: Mixture, targets: Sequence[Target], units: float, search: _Search) -> bool:
     """Whether an inequality that was pushed is met by far more than it has to be.
 
     A bin with next to no rows can take nearly all of them in a single step.
     """
     with torch.no_grad():
-        return any(target.beyond(float(search.stats.value(target.value, mix))) > MAX_BEYOND for target in targets)
+        return any(target.beyond(float(search.stats.value(target.value, mix))) > units for target in targets)
 
 
-def _no_further(
+def _shortened(
     parts: _Parts,
     directions: Sequence[_Direction],
     at: Tensor,
     step: Tensor,
     targets: Sequence[Target],
+    chosen: Sequence[Target],
     search: _Search,
 ) -> Mixture:
-    """The mixture after the smallest share of a step that meets all targets, by bisection; the whole step does."""
+    """The mixture after the smallest share of a step that is enough, by bisection.
+
+    It is enough to meet all targets or, in a careful search, to push one of the chosen ones far beyond its aim.
+    """
     low, high = 0.0, 1.0
     for _ in range(SHARE_BISECTIONS):
         middle = (low + high) / 2
-        off = _off(_pushed(parts, directions, at + middle * step, search), targets, search.stats)
-        low, high = (low, middle) if max(map(abs, off)) <= search.settings.accuracy else (middle, high)
+        mix = _pushed(parts, directions, at + middle * step, search)
+        is_enough = max(map(abs, _off(mix, targets, search.stats))) <= search.settings.accuracy
+        is_enough = is_enough or (search.is_careful and _is_beyond(mix, chosen, MAX_BEYOND, search))
+        low, high = (low, middle) if is_enough else (middle, high)
     return _pushed(parts, directions, at + high * step, search)
 
 
