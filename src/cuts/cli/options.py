@@ -196,7 +196,7 @@ ExpectedRowsOption = Annotated[
         "--rows",
         metavar="N",
         parser=parse_count,
-        help="Private programs: number of rows that the table has, roughly; it says how exact the release will be. "
+        help="Private programs: approximate number of rows, for which the errors of the release are predicted. "
         "Default: 1,000, 10,000 and 100,000.",
         show_default=False,
     ),

@@ -33,10 +33,10 @@ def expected_text(expected: Sequence[Expected], schema: Schema) -> str:
     ]
     table = align(heads, [*cells, pairs], right=[1, *range(3, len(heads))])
     return (
-        "How well the release will know each column, by the number of rows (`--rows`); noise alone, without what the "
-        f"rows themselves vary:\n{table}\n"
-        f"The last line counts the pairs of columns of whose rows noise misplaces at most {100 * MAX_MOVED:g} %. What "
-        f"helps: {ADVICE}."
+        "How well the release will know each column, by the number of rows (`--rows`). Errors are those of the noise "
+        f"alone, without sampling variation:\n{table}\n"
+        f"The last line counts the pairs of columns in which noise misplaces at most {100 * MAX_MOVED:g} % of the "
+        f"rows. What helps: {ADVICE}."
     )
 
 

@@ -244,7 +244,7 @@ def _check_complete(transcript: Transcript) -> None:
 
 
 def _check_discovered(event: Event, codec: Codec, terms: Terms) -> None:
-    """Raise unless a discovery was charged for what one unit can change; that of categories needs delta as well."""
+    """Raise unless a discovery was charged for what one unit can change; categories need delta as well."""
     rows, replaces = terms.max_rows_per_person, terms.relation == "replace"
     min_sensitivity = rows * math.nextafter(math.sqrt(2.0), 0.0) if replaces else float(rows)
     has_delta = event.delta > 0 and event.threshold > rows
