@@ -101,7 +101,9 @@ def _text_blocks(path: Path, text: TextStream, dialect: Dialect, names: Sequence
     """The cells as texts in blocks; null where an unquoted cell is empty."""
     options = csv.ReadOptions(block_size=_BLOCK_BYTES, skip_rows=text.head.blank_lines(dialect))
     try:
-        for block in csv.open_csv(text, options, _parse_options(dialect, len(names)), _convert_options(names)):
+        for block in csv.open_csv(
+            text.for_arrow(), options, _parse_options(dialect, len(names)), _convert_options(names)
+        ):
             yield from (block.slice(start, ROWS) for start in range(0, block.num_rows, ROWS))
     except pa.ArrowInvalid as error:
         raise _broken(path, dialect, len(names), error) from None

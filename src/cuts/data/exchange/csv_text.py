@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cuts.data.exchange.csv_dialect import CsvOptions, Head
+from cuts.data.exchange.loans import LentBytes, LentStream, Loans
 from cuts.data.exchange.readable import undecodable, unreadable
 from cuts.data.exchange.streams import reading
 
@@ -45,6 +46,7 @@ class TextStream:
         self._pending, self.closed = b"", False
         self._ended = len(self._start) < _CHUNK_BYTES
         self.quotes = 0
+        self._loans = Loans()
         self._add(self._start)
 
     @property
@@ -59,30 +61,23 @@ class TextStream:
         decoder = codecs.getincrementaldecoder(self.encoding)()
         return Head(decoder.decode(self._start, final=is_whole), is_whole)
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int) -> LentBytes:
         """The next `size` bytes as UTF-8; fewer only at the end."""
         while len(self._pending) < size and not self._ended and not self.closed:
             chunk = self._stream.read(_CHUNK_BYTES)
             self._ended = not chunk
             self._add(chunk)
         part, self._pending = self._pending[:size], self._pending[size:]
-        return b"" if self.closed else part
+        return self._loans.lend(b"" if self.closed else part)
 
-    def readable(self) -> bool:
-        """True: this is a stream to read."""
-        return True
-
-    def writable(self) -> bool:
-        """False: nothing can be written."""
-        return False
-
-    def seekable(self) -> bool:
-        """False: the text is read once."""
-        return False
+    def for_arrow(self) -> LentStream:
+        """The text for Arrow to read; `close` waits until Arrow has let go of it."""
+        return LentStream(self.read, self._loans)
 
     def close(self) -> None:
-        """Return no more text."""
+        """Return no more text, and wait until Arrow has let go of it."""
         self.closed = True
+        self._loans.wait()
 
     def _add(self, chunk: bytes) -> None:
         text = self._decode(chunk)
