@@ -25,7 +25,8 @@ import pyarrow.parquet as pq
 
 from cuts.count.kernel import count, numba_tally, numpy_tally
 from cuts.count.marginals import Clique
-from cuts.count.rows import infer_streamed, rows_in, spread_sample
+from cuts.count.rows import rows_in
+from cuts.count.survey import infer_streamed, spread_sample
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec
 from cuts.datasets import DATASETS, load, load_schema

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrow_strategies import arrow_tables
-from cuts.count.rows import infer_streamed, rows_in, rows_of, spread_sample, survey
+from cuts.count.rows import rows_in, rows_of
+from cuts.count.survey import infer_streamed, spread_sample, survey
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import FileForm, load, save, scan
 from cuts.data.infer import infer_schema

@@ -16,7 +16,8 @@ from cuts.assess.discriminator import compare_with_fitted
 from cuts.assess.drift import drifts
 from cuts.assess.grid import build_grid, cells
 from cuts.assess.table_arrays import outside, read_sample
-from cuts.count.rows import infer_streamed, rows_of
+from cuts.count.rows import rows_of
+from cuts.count.survey import infer_streamed
 from cuts.data.binning import Limits, fit_codec
 from cuts.data.codec import NumericBins, decode, encode
 from cuts.data.column_facts import column_facts

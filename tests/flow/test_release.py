@@ -29,7 +29,7 @@ import models
 from cuts.assess.learners import CLASSIFIERS
 from cuts.assess.verify import verify
 from cuts.config import Config
-from cuts.count.rows import MAX_ROWS
+from cuts.count.survey import MAX_ROWS
 from cuts.data.codec import build_codec
 from cuts.data.conform import check_table
 from cuts.data.exchange.tables import from_frame

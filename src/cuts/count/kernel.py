@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from cuts.count.cover import Clique, Cover, cells, in_order, sum_out
 from cuts.count.joint import join_cliques, key_paths
 from cuts.count.marginals import Marginals
+from cuts.count.rows import Rows, RowsInPlace
 from cuts.data.codec import Codec, Codes, encode
 from cuts.data.codec_file import fingerprint
 from cuts.data.exchange.streams import ROWS
@@ -55,6 +56,15 @@ def count(
         if seen is not None:
             seen(counter.rows)
     return counter.counts()
+
+
+def count_rows(
+    rows: Rows, codec: Codec, cliques: Sequence[Clique], *, seen: Callable[[int], None] = lambda _: None
+) -> Marginals:
+    """The counts of the cliques over all rows, counted where the rows are if their engine can do that."""
+    if isinstance(rows, RowsInPlace):
+        return rows.count(codec, cliques, seen)
+    return count(rows.blocks(), codec, cliques, seen=seen)
 
 
 def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally: Tally | None = None) -> Marginals:

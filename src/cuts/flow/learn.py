@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from cuts.config import Config
-from cuts.count.kernel import count
+from cuts.count.kernel import count_rows
 from cuts.count.marginals import Clique, Marginals
-from cuts.count.rows import Rows, spread_sample, survey
+from cuts.count.rows import Rows
+from cuts.count.survey import spread_sample, survey
 from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
@@ -67,7 +68,7 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     if warnings:
         observer.warned(warnings, request.filled.source)
     observer.stage("counting")
-    counts = count(opened.rows.blocks(), prepared.codec, prepared.cliques, seen=opened.counted(observer))
+    counts = count_rows(opened.rows, prepared.codec, prepared.cliques, seen=opened.counted(observer))
     learned = prepared.with_counts(counts)
     free, learned = fit_free(learned, render(request.filled), observer)
     if free.facts.failed:

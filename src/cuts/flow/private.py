@@ -13,7 +13,7 @@ from importlib.metadata import version
 
 from cuts.config import Config
 from cuts.count.kernel import count_codes
-from cuts.count.rows import MAX_ROWS
+from cuts.count.survey import MAX_ROWS
 from cuts.count.workload import choose_workload
 from cuts.data.codec import Codec, encode
 from cuts.data.refine import refine

@@ -27,7 +27,7 @@ from cuts.privacy.coding import cell_texts, encode_cells
 from cuts.privacy.curator import GRID, Candidate
 from cuts.privacy.ledger import Event, Kind, ReleaseLedger
 from cuts.privacy.query import Query, grouped
-from cuts.privacy.reading import PrivateRows
+from cuts.privacy.reading import PrivateRows, PrivateRowsInPlace
 from cuts.privacy.secret import Secret, forget, reveal
 from cuts.text.diagnostic import INFEASIBLE, PRIVACY, CutsError, Diagnostic
 from cuts.text.interrupts import uninterrupted
@@ -160,6 +160,8 @@ def count_rows(
     The first rows of a person are kept, whatever other persons have. Rows without a person, or with a cell that fits
     no bin, are left out.
     """
+    if isinstance(rows, PrivateRowsInPlace):
+        return Secret(rows.count(codec, cliques, person, max_rows))
     counter = Counter(codec, cliques)
     names = [bins.column.name for bins in codec.columns]
     seen: dict[str, int] = {}
@@ -176,6 +178,8 @@ def count_values(
     rows: PrivateRows, columns: Sequence[str], *, person: str | None, max_rows: int
 ) -> Mapping[str, Secret[dict[str, int]]]:
     """How often each text occurs in some columns, with at most `max_rows` rows per person; only for `discover`."""
+    if isinstance(rows, PrivateRowsInPlace):
+        return {name: Secret(counts) for name, counts in rows.count_values(columns, person, max_rows).items()}
     texts: dict[str, dict[str, int]] = {name: {} for name in columns}
     seen: dict[str, int] = {}
     for block in rows.blocks([*columns, *([] if person is None else [person])]):

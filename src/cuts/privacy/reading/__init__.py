@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from cuts.count.marginals import Clique, Marginals
+from cuts.data.codec import Codec
 from cuts.data.exchange.streams import check_present
 from cuts.data.table import Table
 from cuts.privacy.reading.arrow_rows import arrow_blocks
@@ -27,6 +29,21 @@ class PrivateRows(Protocol):
 
     def blocks(self, names: Sequence[str]) -> Iterator[Table]:
         """The columns `names` of all rows, at most 65,536 rows per block; `CutsError` if a column is absent."""
+
+
+@runtime_checkable
+class PrivateRowsInPlace(PrivateRows, Protocol):
+    """Private rows that an engine counts where they are: only sums leave it, and only the trusted core gets them.
+
+    Every row is encoded as `coding.encode_cells` does it. Of each person the first `max_rows` rows count, in an order
+    that the source states; rows without a person do not count.
+    """
+
+    def count(self, codec: Codec, cliques: Sequence[Clique], person: str | None, max_rows: int) -> Marginals:
+        """The counts of the cliques over the rows that are kept."""
+
+    def count_values(self, columns: Sequence[str], person: str | None, max_rows: int) -> dict[str, dict[str, int]]:
+        """How often each text occurs in some columns, without surrounding blanks; empty texts do not count."""
 
 
 @dataclass(frozen=True, slots=True)
