@@ -239,7 +239,7 @@ def test_a_streamed_schema_is_that_of_the_whole_table() -> None:
 
 def test_few_rows_are_looked_at_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table(everything(2_000))
-    monkeypatch.setattr("cuts.count.rows.ColumnDigest", None)
+    monkeypatch.setattr("cuts.count.survey.ColumnDigest", None)
     assert infer_streamed(Cut(table, 300), "t") == infer_schema(table, "t")
 
 
