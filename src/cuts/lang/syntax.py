@@ -299,6 +299,9 @@ class Program:
     tail: Trivia = _trivia()
     after: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
+    def __str__(self) -> str:
+        return self.source.text
+
     @property
     def commands(self) -> tuple[Command, ...]:
         """The commands, in the order written."""
