@@ -32,6 +32,8 @@ def survey(
 ) -> Survey:
     """The results of `infer_streamed` and `spread_sample`, in one pass over the rows; `seen` hears how many so far.
 
+    >>> import pyarrow as pa
+    >>> from cuts.count.rows import rows_of
     >>> survey(rows_of(Table(pa.table({"x": range(10)}))), "t", max_rows=4).sample.column("x").to_pylist()
     [0, 4, 8]
     """
@@ -50,6 +52,8 @@ def survey(
 def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int], None] = lambda _: None) -> Table:
     """At most `max_rows` rows evenly spread over all: every row, or every second, fourth, eighth and so on.
 
+    >>> import pyarrow as pa
+    >>> from cuts.count.rows import rows_of
     >>> spread_sample(rows_of(Table(pa.table({"x": range(10)}))), max_rows=4).column("x").to_pylist()
     [0, 4, 8]
     """
