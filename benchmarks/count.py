@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from cuts.count.kernel import count, numba_tally, numpy_tally
 from cuts.count.marginals import Clique
-from cuts.count.rows import rows_in
+from cuts.count.rows import blocks_to_encode, rows_in
 from cuts.count.survey import infer_streamed, spread_sample
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec
@@ -86,7 +86,7 @@ def tally(path: Path, codec: Codec, cliques: list[Clique], engine: str) -> None:
     """Count the cliques with numba from the start, or without."""
     chosen = numba_tally() if engine == "numba" else numpy_tally
     assert chosen is not None, "numba is not installed"
-    found = count(rows_in(path).blocks(), codec, cliques, tally=chosen)
+    found = count(blocks_to_encode(rows_in(path), codec), codec, cliques, tally=chosen)
     assert found.rows == pq.ParquetFile(path).metadata.num_rows
 
 

@@ -7,7 +7,7 @@ those passes itself has rows that are `RowsInPlace`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from cuts.count.marginals import Clique, Marginals
 from cuts.data.codec import Codec
+from cuts.data.encoder import columns_to_encode
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows
@@ -33,6 +34,17 @@ class Rows(Protocol):
 
     def blocks(self) -> Iterator[Table]:
         """The rows from the beginning, in blocks of at most 65,536 rows."""
+
+
+@runtime_checkable
+class ColumnRows(Rows, Protocol):
+    """Rows of which only some columns can be read, with less work."""
+
+    def blocks_of(self, names: Collection[str]) -> Iterator[Table]:
+        """The rows from the beginning, in blocks with at least these columns if there are such columns.
+
+        The values are those of `blocks`, but texts may be dictionaries, and blocks may end elsewhere.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,13 +122,25 @@ class FileRows:
 
     def blocks(self) -> Iterator[Table]:
         """The rows in the file; raises `CutsError` if there are none, or if the file has changed."""
+        return self._read(None)
+
+    def blocks_of(self, names: Collection[str]) -> Iterator[Table]:
+        """The same; of a Parquet or Feather file only these columns, if it has all of them."""
+        return self._read(names)
+
+    def _read(self, only: Collection[str] | None) -> Iterator[Table]:
         rows = 0
-        with open_blocks(self.path, self._form) as (form, batches):
+        with open_blocks(self.path, self._form, only=only) as (form, batches):
             self._form = form
             for batch in batches:
                 rows += batch.num_rows
                 yield Table(pa.Table.from_batches([batch]))
         check_rows(rows, str(self.path))
+
+
+def blocks_to_encode(rows: Rows, codec: Codec) -> Iterator[Table]:
+    """The rows in blocks that can be encoded: without columns that need not be read, where reading them costs time."""
+    return rows.blocks_of(columns_to_encode(codec)) if isinstance(rows, ColumnRows) else rows.blocks()
 
 
 def rows_of(table: Table) -> TableRows:
