@@ -37,13 +37,13 @@ class Rows(Protocol):
 
 
 @runtime_checkable
-class ColumnRows(Rows, Protocol):
-    """Rows of which only some columns can be read, with less work."""
+class CodedRows(Protocol):
+    """Rows that are read faster if texts may be dictionaries, and if not all columns are needed."""
 
-    def blocks_of(self, names: Collection[str]) -> Iterator[Table]:
-        """The rows from the beginning, in blocks with at least these columns if there are such columns.
+    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
+        """The rows of `blocks`, perhaps without columns other than `names`, perhaps with texts as dictionaries.
 
-        The values are those of `blocks`, but texts may be dictionaries, and blocks may end elsewhere.
+        Blocks may end elsewhere. Once there is a block, `form` has the types of the columns without dictionaries.
         """
 
 
@@ -69,10 +69,11 @@ class SurveyOptions:
 
 
 @runtime_checkable
-class RowsInPlace(Rows, Protocol):
+class RowsInPlace(Protocol):
     """Rows that an engine surveys and counts where they are: only results and samples leave it.
 
-    The results are those of reading `blocks`, bit for bit. `seen` hears how many rows were read so far.
+    The results are those of reading `blocks`, bit for bit. `seen` hears how many rows were read so far. `Rows` is not
+    a base, because checking for a property such as `form` evaluates it, which can open a file.
     """
 
     def survey(self, options: SurveyOptions, seen: Callable[[int], None]) -> Survey:
@@ -122,15 +123,15 @@ class FileRows:
 
     def blocks(self) -> Iterator[Table]:
         """The rows in the file; raises `CutsError` if there are none, or if the file has changed."""
-        return self._read(None)
+        return self._read()
 
-    def blocks_of(self, names: Collection[str]) -> Iterator[Table]:
-        """The same; of a Parquet or Feather file only these columns, if it has all of them."""
-        return self._read(names)
+    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
+        """The same; of a Parquet or Feather file only the columns `names`, if it has all of them."""
+        return self._read(only=names, coded=True)
 
-    def _read(self, only: Collection[str] | None) -> Iterator[Table]:
+    def _read(self, *, only: Collection[str] | None = None, coded: bool = False) -> Iterator[Table]:
         rows = 0
-        with open_blocks(self.path, self._form, only=only) as (form, batches):
+        with open_blocks(self.path, self._form, only=only, coded=coded) as (form, batches):
             self._form = form
             for batch in batches:
                 rows += batch.num_rows
@@ -140,7 +141,7 @@ class FileRows:
 
 def blocks_to_encode(rows: Rows, codec: Codec) -> Iterator[Table]:
     """The rows in blocks that can be encoded: without columns that need not be read, where reading them costs time."""
-    return rows.blocks_of(columns_to_encode(codec)) if isinstance(rows, ColumnRows) else rows.blocks()
+    return rows.coded_blocks(columns_to_encode(codec)) if isinstance(rows, CodedRows) else rows.blocks()
 
 
 def rows_of(table: Table) -> TableRows:

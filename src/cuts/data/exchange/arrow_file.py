@@ -21,6 +21,7 @@ from cuts.data.exchange.recast import dictionaries_of, joined, recoded
 from cuts.data.exchange.streams import ROWS, Write, damaged, reading_anywhere
 
 ArrowKind = Literal["parquet", "feather"]
+MAX_CODED_BYTES = 4  # per value: up to this size, texts are read as dictionaries
 ROW_GROUP_BYTES = 32 << 20  # size in memory at which pending rows are written as a row group
 
 
@@ -39,9 +40,11 @@ class ArrowFile:
         """
         if not isinstance(self._reader, pq.ParquetFile):
             return self
-        coded = [field.name for field in self.schema if field.name in names and pa.types.is_string(field.type)]
-        coded = [name for name in coded if _has_dictionary(self._reader.metadata, name)]
-        return ArrowFile(self.schema, self._source, _parquet(self._source, self._reader.metadata, coded))
+        metadata = self._reader.metadata
+        repetitive = _repetitive(metadata)
+        texts = [field.name for field in self.schema if field.name in names and pa.types.is_string(field.type)]
+        coded = [name for name in texts if name in repetitive]
+        return ArrowFile(self.schema, self._source, _parquet(self._source, metadata, coded))
 
     def blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """The rows of these columns in blocks; memory is limited only by the file's own blocks."""
@@ -109,13 +112,17 @@ def _parquet(source: Any, metadata: Any = None, coded: Sequence[str] = ()) -> An
     return pq.ParquetFile(source, metadata=metadata, read_dictionary=list(coded) or None, pre_buffer=False)
 
 
-def _has_dictionary(metadata: Any, name: str) -> bool:
-    """Whether the first row group has a dictionary of the column, as those after it will."""
+def _repetitive(metadata: Any) -> set[str]:
+    """The columns that have a dictionary in the first row group, of much fewer values than there are rows."""
     if metadata.num_row_groups == 0:
-        return False
+        return set()
     first = metadata.row_group(0)
-    places = {first.column(place).path_in_schema: place for place in range(first.num_columns)}
-    return name in places and bool(first.column(places[name]).has_dictionary_page)
+    columns = [first.column(place) for place in range(first.num_columns)]
+    return {
+        column.path_in_schema
+        for column in columns
+        if column.has_dictionary_page and column.total_uncompressed_size <= MAX_CODED_BYTES * column.num_values
+    }
 
 
 def _ipc(source: Any) -> Any:

@@ -96,12 +96,17 @@ def scan(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> FileForm:
 
 @contextmanager
 def open_blocks(
-    path: Path, form: FileForm | None = None, *, csv: CsvOptions = DETECT_ALL, only: Collection[str] | None = None
+    path: Path,
+    form: FileForm | None = None,
+    *,
+    csv: CsvOptions = DETECT_ALL,
+    only: Collection[str] | None = None,
+    coded: bool = False,
 ) -> Iterator[tuple[FileForm, Iterator[pa.RecordBatch]]]:
     """The form of a file and its rows; a Parquet or Feather file, which states its types, is opened once for both.
 
-    With `only`, such a file is read for these columns alone if it has all of them, and their texts may come as
-    dictionaries although the form says otherwise.
+    Of such a file, with `only`, just these columns are read if it has all of them; with `coded`, texts that Parquet
+    stores as dictionaries come as such, although the form has their own type.
     """
     kind, compression = _check_kind(path, form)
     if kind in ("parquet", "feather"):
@@ -109,10 +114,10 @@ def open_blocks(
             form = form or FileForm(kind, compression, file.schema)
             if not set(form.schema.names) <= set(file.schema.names):
                 raise other_columns(path)
-            if only is None or not set(only) <= set(form.schema.names):
-                yield form, file.blocks(form.schema.names)
-            else:
-                yield form, file.with_coded_texts(only).blocks([name for name in form.schema.names if name in only])
+            names = form.schema.names
+            if only is not None and set(only) <= set(names):
+                names = [name for name in names if name in only]
+            yield form, (file.with_coded_texts(names) if coded else file).blocks(names)
     else:
         form = form or scan(path, csv=csv)
         if kind == "csv":
