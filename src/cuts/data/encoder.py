@@ -198,10 +198,8 @@ class _Tied:
                 return None
             typed[column.name] = values
         both = Table(pa.table(typed))
-        if _is_wrong(both, self._column).any():
-            return None
         hidden = with_hidden(both, both, [self._tie])
-        return _in_bins(hidden, self._bins, np.zeros(table.rows, dtype=np.bool_)).allowed()
+        return _in_bins(hidden, self._bins, outside_domain(both, self._column)).allowed()
 
 
 def _decided(values: pa.Array, bins: ColumnBins) -> _Decided | None:
@@ -210,20 +208,19 @@ def _decided(values: pa.Array, bins: ColumnBins) -> _Decided | None:
     if typed_array is None:
         return None
     typed = Table(pa.table({bins.column.name: typed_array}))
-    return _in_bins(typed, bins, _is_wrong(typed, bins.column))
+    return _in_bins(typed, bins, outside_domain(typed, bins.column))
 
 
-def _is_wrong(typed: Table, column: Modelled) -> Bools:
-    outside = outside_domain(typed, column)
-    return outside if column.missing else outside | typed.missing(column.name)
-
-
-def _in_bins(typed: Table, bins: ColumnBins, wrong: Bools) -> _Decided:
-    codes = np.where(typed.missing(bins.column.name), bins.size - 1, bin_of(typed, bins))
+def _in_bins(typed: Table, bins: ColumnBins, outside: Bools) -> _Decided:
+    """The codes of a conformed column, some values of which may be outside its domain."""
+    small = holding(bins.size)
+    missing = typed.missing(bins.column.name)
+    wrong = outside if bins.column.missing else outside | missing
+    codes = np.where(missing, bins.size - 1, bin_of(typed, bins))
+    if not wrong.any() and (len(codes) == 0 or 0 <= codes.min() <= codes.max() < bins.size):
+        return _Decided(codes.astype(small), None)
     wrong = wrong | (codes < 0) | (codes >= bins.size)
-    if not wrong.any():
-        return _Decided(codes.astype(holding(bins.size)), None)
-    return _Decided(np.where(wrong, 0, codes).astype(holding(bins.size)), wrong)
+    return _Decided(np.where(wrong, 0, codes).astype(small), wrong)
 
 
 # --- whole numbers
