@@ -19,7 +19,7 @@ import pyarrow as pa
 from cuts.data.exchange.readable import check_names, check_rows, unreadable
 from cuts.data.table import Table
 from cuts.privacy.reading.columns import check_header, sliced
-from cuts.sources.duckdb_query import Database, GivenRelation, Readable, find_files, quoted
+from cuts.sources.duckdb_query import Database, GivenRelation, Readable, batches, find_files, guarded, quoted
 from cuts.sources.duckdb_types import check_types, converted
 from cuts.sources.registry import SourceKind, add_source, has_scheme
 
@@ -71,8 +71,11 @@ class DuckDBRows:
 
     def blocks(self) -> Iterator[Table]:
         """The rows; a `CutsError` names the column that cannot be read, or says what is wrong with the query."""
+        return guarded(self._blocks(), self.readable.label)
+
+    def _blocks(self) -> Iterator[Table]:
         rows = 0
-        with self.readable.reading() as (relation, batches):
+        with self.readable.reading() as relation:
             check_names(relation.columns, self.readable.label)
             check_types(relation.columns, relation.types, self.readable.label)
             for batch in batches(relation):
@@ -89,8 +92,10 @@ class PrivateDuckDBRows:
 
     def blocks(self, names: Sequence[str]) -> Iterator[Table]:
         """The columns `names` of all rows; what fails while rows are read is not said, because it could show a cell."""
-        wanted = list(dict.fromkeys(names))
-        with self.readable.reading(withhold=True) as (relation, batches):
+        return guarded(self._blocks(list(dict.fromkeys(names))), self.readable.label, withhold=True)
+
+    def _blocks(self, wanted: list[str]) -> Iterator[Table]:
+        with self.readable.reading() as relation:
             check_header(relation.columns, wanted, self.readable.label)
             types = dict(zip(relation.columns, relation.types, strict=True))
             check_types(wanted, [types[name] for name in wanted], self.readable.label)

@@ -7,20 +7,19 @@ found before a row was read, because later ones quote cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from cuts.data.exchange.readable import unreadable
 from cuts.data.exchange.streams import ROWS
+from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
-
-Batches: TypeAlias = Callable[[Any], Iterator[pa.RecordBatch]]  # the rows of a relation, at most `ROWS` per batch
 
 TABLE_MEMORY = "512MB"  # of DuckDB's cache; a query that sorts or joins may need more and has DuckDB's own limit
 _SETTINGS = ("SET threads = 1", "SET preserve_insertion_order = true")
@@ -43,11 +42,8 @@ class Readable(Protocol):
     def label(self) -> str:
         """What messages call it."""
 
-    def reading(self, *, withhold: bool = False) -> AbstractContextManager[tuple[Any, Batches]]:
-        """A relation with its columns and types, and what reads the rows of that relation or of one made from it.
-
-        What goes wrong inside becomes one `CutsError`; with `withhold` it says nothing that could depend on a row.
-        """
+    def reading(self) -> AbstractContextManager[Any]:
+        """A relation with its columns and types, from which `batches` reads rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +69,14 @@ class Database:
         return "the query" if self.file is None else f"the query on {self.file}"
 
     @contextmanager
-    def reading(self, *, withhold: bool = False) -> Iterator[tuple[Any, Batches]]:
+    def reading(self) -> Iterator[Any]:
         """Opened for this pass only, so that others can use the database between passes."""
-        with closing(_connect(self.file)) as connection, _failures(self.label, withhold):
+        with closing(_connect(self.file)) as connection:
             for setting in _SETTINGS:
                 connection.execute(setting)
             with suppress(_duckdb().Error):  # time zones are an extension of DuckDB, which may not be there
                 connection.execute("SET TimeZone = 'UTC'")
-            yield self._relation(connection), _batches
+            yield self._relation(connection)
 
     def _relation(self, connection: Any) -> Any:
         if self.table is not None:
@@ -100,10 +96,39 @@ class GivenRelation:
     label: str = "the relation"
 
     @contextmanager
-    def reading(self, *, withhold: bool = False) -> Iterator[tuple[Any, Batches]]:
+    def reading(self) -> Iterator[Any]:
         """The relation itself, computed anew for every pass."""
-        with _failures(self.label, withhold):
-            yield self.relation, _batches
+        yield self.relation
+
+
+def batches(relation: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of a relation, at most 65,536 per batch; it is closed at the end, or DuckDB would keep it open."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # its name before DuckDB 1.5
+    with closing(read(ROWS)) as reader:
+        yield from reader
+
+
+def guarded(blocks: Iterator[Table], label: str, *, withhold: bool = False) -> Iterator[Table]:
+    """The blocks; what DuckDB or Arrow raise becomes one `CutsError`, which carries no cell along.
+
+    With `withhold` it says nothing that could depend on a row.
+    """
+    duckdb = _duckdb()
+    # These are raised before any row is read, so their messages quote names only.
+    early = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException, duckdb.IOException)
+    while True:
+        try:
+            block = next(blocks, None)
+        except early as error:
+            problem = bad_query(f"{label} cannot be run: {_first_line(error)}", "correct the SQL")
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            problem = _unread(label, withhold, error)
+        else:
+            if block is None:
+                return
+            yield block
+            continue
+        raise problem  # outside of `except`, so that it does not carry the first exception along
 
 
 def find_files(readable: Readable) -> tuple[Path, ...]:
@@ -179,28 +204,6 @@ def _check_reads(connection: Any, query: str, label: str) -> None:
     kind = statements[0].type.name
     if kind != "SELECT":
         raise bad_query(f"{label} is not a SELECT: only reading is allowed", "give one SELECT")
-
-
-def _batches(relation: Any) -> Iterator[pa.RecordBatch]:
-    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader  # its name before DuckDB 1.5
-    with closing(read(ROWS)) as reader:
-        yield from reader
-
-
-@contextmanager
-def _failures(label: str, withhold: bool) -> Iterator[None]:
-    """What DuckDB or Arrow raise, as one `CutsError`."""
-    duckdb = _duckdb()
-    shown = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)  # before any row is read
-    try:
-        yield
-    except shown as error:
-        problem = bad_query(f"{label} cannot be run: {_first_line(error)}", "correct the SQL")
-    except (duckdb.Error, pa.ArrowException, OSError) as error:
-        problem = _unread(label, withhold, error)
-    else:
-        return
-    raise problem  # outside of `except`: the first exception may quote a cell
 
 
 def _first_line(error: Exception) -> str:

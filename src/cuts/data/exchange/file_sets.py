@@ -45,18 +45,14 @@ class FileSet:
         columns = []
         for field in self.form.schema:
             column = pa.chunked_array([batch.column(field.name)])
-            if form.schema.field(field.name).type == field.type:
-                columns.append(column)
-                continue
-            try:
-                columns.append(as_type(column, field.type))
-            except pa.ArrowException:
-                kinds = f"{column.type} there and {field.type} in other files"
+            scanned = form.schema.field(field.name).type
+            if _plain(column.type) != _plain(scanned):
                 raise unreadable(
-                    f"{path}: the column `{field.name}` has values that do not fit: it is of type {kinds}",
-                    f"give `{field.name}` the same type in all files",
-                ) from None
-        return pa.table(columns, schema=self.form.schema)
+                    f"{path}: the type of the column `{field.name}` has changed from {scanned} to {column.type}",
+                    "start again when nothing writes to the files",
+                )
+            columns.append(column if scanned == field.type else _converted(path, field, column))
+        return pa.table(columns, names=self.form.schema.names)
 
 
 def scan_set(paths: Sequence[Path], csv: CsvOptions = DETECT_ALL) -> FileSet:
@@ -115,6 +111,21 @@ def _joint(name: str, paths: Sequence[Path], forms: Sequence[FileForm]) -> pa.Da
             raise other_type(path, name, kind, joint)
         joint = both
     return joint
+
+
+def _converted(path: Path, field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return as_type(column, field.type)
+    except pa.ArrowException:
+        kinds = f"{column.type} there and {field.type} in other files"
+        raise unreadable(
+            f"{path}: the column `{field.name}` has values that do not fit: it is of type {kinds}",
+            f"give `{field.name}` the same type in all files",
+        ) from None
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def other_type(path: Path, name: str, kind: pa.DataType, joint: pa.DataType) -> CutsError:
