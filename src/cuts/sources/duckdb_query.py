@@ -114,8 +114,9 @@ def guarded(blocks: Iterator[Table], label: str, *, withhold: bool = False) -> I
     With `withhold` it says nothing that could depend on a row.
     """
     duckdb = _duckdb()
-    # These are raised before any row is read, so their messages quote names only.
-    early = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException, duckdb.IOException)
+    # These are raised before any row is read, so their messages quote names only; a file's name can come from a cell.
+    early = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)
+    early = early if withhold else (*early, duckdb.IOException)
     while True:
         try:
             block = next(blocks, None)
