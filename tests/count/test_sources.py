@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet as pq
 
 from arrow_strategies import arrow_tables
+from cuts.count.digest import ColumnDigest
 from cuts.count.rows import rows_in, rows_of
 from cuts.count.survey import infer_streamed, spread_sample, survey
 from cuts.data.exchange.csv_dialect import CsvOptions
@@ -90,6 +92,59 @@ def test_what_is_told_of_a_csv_is_used(tmp_path: Path) -> None:
     path.write_bytes("a|b\nü|'x|y'\n".encode("cp1252"))
     (block,) = rows_in(path, csv=CsvOptions("|", "'", "cp1252")).blocks()
     assert block.arrow.to_pylist() == [{"a": "ü", "b": "x|y"}]
+
+
+# --- texts as dictionaries
+
+
+def test_texts_that_repeat_may_come_as_dictionaries_and_columns_may_be_left_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    texts = pa.array(["a", "b", "ü", None]).take(pa.array(rng.integers(0, 4, 150_000)))
+    kept = pa.DictionaryArray.from_arrays(rng.integers(0, 2, 150_000), ["x", "y"])
+    numbers = pa.array(np.arange(150_000))
+    arrow = pa.table({"t": texts, "t.u": texts, "coded": kept, "id": numbers.cast(pa.string()), "n": numbers})
+    path = tmp_path / "t.parquet"
+    pq.write_table(arrow, path, row_group_size=70_000)
+    rows = rows_in(path)
+    plain, coded, some, all_of_them = (
+        Table.join(blocks).arrow
+        for blocks in (rows.blocks(), rows.coded_blocks(), rows.coded_blocks(["t", "n"]), rows.coded_blocks(["t", "o"]))
+    )
+    assert plain.equals(arrow)
+    assert rows.form.schema.equals(arrow.schema)
+    is_dictionary = [pa.types.is_dictionary(kind) for kind in coded.schema.types]
+    assert is_dictionary == [True, True, True, False, False]
+    assert coded.cast(arrow.schema).equals(arrow)
+    assert some.cast(arrow.select(["t", "n"]).schema).equals(arrow.select(["t", "n"]))
+    assert all_of_them.schema.names == arrow.schema.names, "so that the one that is not there can be compared with all"
+
+
+def test_a_survey_of_dictionaries_is_that_of_the_texts(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    texts = {f"t{size}": pa.array([f"v{n:03}" for n in rng.integers(0, size, 90_000)]) for size in (2, 30, 900)}
+    arrow = pa.table({**texts, "k": texts["t30"].dictionary_encode(), "n": rng.integers(-5, 9, 90_000)})
+    path = tmp_path / "t.parquet"
+    pq.write_table(arrow, path, row_group_size=40_000)
+    for max_rows in (100, 50_000, 200_000):
+        found, expected = (survey(rows, "t", max_rows=max_rows) for rows in (rows_in(path), rows_of(Table(arrow))))
+        assert found.schema == expected.schema
+        assert found.sample.arrow.equals(expected.sample.arrow)
+        assert spread_sample(rows_in(path), max_rows=max_rows).arrow.equals(expected.sample.arrow)
+        assert infer_streamed(rows_in(path), "t", max_rows=max_rows) == expected.schema
+
+
+@settings(max_examples=100)
+@given(st.lists(st.sampled_from(["a", "b", "", None]), min_size=1, max_size=5), st.data())
+def test_a_dictionary_with_repeated_or_missing_entries_is_that_of_its_values(
+    entries: list[str | None], data: st.DataObject
+) -> None:
+    places = data.draw(st.lists(st.none() | st.integers(0, len(entries) - 1), max_size=40))
+    coded = pa.DictionaryArray.from_arrays(pa.array([*places, None], pa.int8()), pa.array(entries, pa.string()))
+    digests = [ColumnDigest(pa.field("x", pa.string()), declared_id=False) for _ in range(2)]
+    for digest, values in zip(digests, (coded, coded.dictionary_decode()), strict=True):
+        digest.add(Table(pa.table({"x": values})))
+        digest.add(Table(pa.table({"x": values.slice(1)})))
+    assert digests[0].infer() == digests[1].infer()
 
 
 # --- passes over a file

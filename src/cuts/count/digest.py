@@ -36,9 +36,9 @@ class ColumnDigest:
 
     def add(self, block: Table) -> None:
         """Take one more block into account."""
-        self._missing |= bool(block.missing(self._name).any())
         values = block.column(self._name).combine_chunks()
-        if pa.types.is_dictionary(values.type) and not values.type.ordered:
+        self._missing = self._missing or _has_missing(values)
+        if pa.types.is_dictionary(values.type) and not isinstance(self._kept, _Texts | _Ordered):
             values = values.dictionary_decode()
         self._kept.add(values)
 
@@ -57,6 +57,10 @@ class ColumnDigest:
             if isinstance(self._kept, _Texts) and error.diagnostics[0].code == "free-text":
                 raise CutsError([free_text(self._name, self._kept.number)]) from None
             raise
+
+
+def _has_missing(values: pa.Array) -> bool:
+    return values.null_count > 0 or bool(pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py())
 
 
 class _Kept(Protocol):
@@ -122,6 +126,9 @@ class _Numbers:
         self._kept: dict[str, tuple[float, pa.Array]] = {}  # keyed by what the value is an example of
 
     def add(self, values: pa.Array) -> None:
+        if pa.types.is_integer(values.type) and self._adds_nothing(values):
+            self._count += len(values) - values.null_count
+            return
         converted = as_numbers(values)
         assert converted is not None
         numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -137,6 +144,13 @@ class _Numbers:
         self._count += len(numbers)
         if self._distinct.unique and self._may_number_rows:
             self._distinct.add(numbers.tolist(), len(numbers))
+
+    def _adds_nothing(self, values: pa.Array) -> bool:
+        """Whether only the number of values matters: they are whole, within those before, and need not be distinct."""
+        if self._count < MIN_UNIQUE_ROWS or self._distinct.unique:
+            return False
+        lowest, highest = pc.min_max(values).as_py().values()
+        return lowest is None or self._kept["low"][0] <= float(lowest) <= float(highest) <= self._kept["high"][0]
 
     @property
     def _may_number_rows(self) -> bool:
@@ -187,12 +201,11 @@ class _Texts:
         return self._count if self._distinct.unique else self._distinct.number
 
     def add(self, values: pa.Array) -> None:
-        plain = values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
-        entries = pc.value_counts(plain.drop_null()).to_pylist()
-        texts = [entry["values"] for entry in entries]
-        count = len(values) - values.null_count
+        texts, counts = _count_texts(values)
+        count = sum(counts)
         self._count += count
-        again = {entry["values"] for entry in entries if entry["counts"] > 1} | self._distinct.kept.intersection(texts)
+        again = {text for text, rows in zip(texts, counts, strict=True) if rows > 1}
+        again |= self._distinct.kept.intersection(texts)
         self._distinct.add(texts, count)
         self._repeated |= again & self._distinct.kept
         if texts and (self._declared_id or self._distinct.unique):
@@ -207,6 +220,20 @@ class _Texts:
             repeats = min(self._count, MIN_TEXT_REPEATS * len(kept)) - len(kept)
             examples = [*kept, *islice(cycle(sorted(self._repeated)), repeats)]
         return pa.chunked_array([pa.array(list(examples), pa.string())]), self._declared_id
+
+
+def _count_texts(values: pa.Array) -> tuple[list[str], list[int]]:
+    """The distinct texts and the number of times that each occurs; missing values are left out."""
+    if pa.types.is_dictionary(values.type):
+        entries, indices = values.dictionary, values.indices.drop_null()
+        if len(entries) <= len(values) and entries.null_count == 0 and len(entries.unique()) == len(entries):
+            counts = np.bincount(indices.to_numpy(), minlength=len(entries))
+            used = np.flatnonzero(counts)
+            return entries.take(pa.array(used)).to_pylist(), counts[used].tolist()
+        values = values.dictionary_decode()
+    plain = values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
+    found = pc.value_counts(plain.drop_null())
+    return found.field("values").to_pylist(), found.field("counts").to_pylist()
 
 
 class _Shape:

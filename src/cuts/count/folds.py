@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from cuts.count.kernel import Counter, encoded
+from cuts.count.kernel import Counter, compactly_encoded
 from cuts.count.marginals import Clique, Marginals
 from cuts.count.spread_rows import EvenSample, every_code, sample_of_codes, sample_of_rows
 from cuts.data.codec import Codec, Codes
+from cuts.data.encoder import widened
 from cuts.data.table import Table
 
 
@@ -46,7 +47,7 @@ def count_folds(
     samples = [sample_of_codes(keep) for _ in range(folds)]
     row_samples = [sample_of_rows(keep_rows) for _ in range(folds)] if keep_rows else []
     before = 0
-    for rows, codes in encoded(_sampling(blocks, row_samples), codec):
+    for rows, codes in compactly_encoded(_sampling(blocks, row_samples), codec):
         for fold in range(folds):
             own = every_code(codes, (fold - before) % folds, folds)
             count = len(range((fold - before) % folds, rows, folds))
@@ -57,7 +58,7 @@ def count_folds(
             seen(before)
     tables: list[Table | None] = [Table(sample.rows().combine_chunks()) for sample in row_samples]
     parts = zip(counters, samples, tables or [None] * folds, strict=True)
-    return tuple(Fold(counter.counts(), sample.rows(), table) for counter, sample, table in parts)
+    return tuple(Fold(counter.counts(), widened(sample.rows()), table) for counter, sample, table in parts)
 
 
 def _sampling(blocks: Iterable[Table], samples: Sequence[EvenSample[pa.Table]]) -> Iterator[Table]:

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from cuts.count.cover import Clique, Cover, cells, in_order, sum_out
 from cuts.count.joint import join_cliques, key_paths
 from cuts.count.marginals import Marginals
-from cuts.count.rows import Rows, RowsInPlace
-from cuts.data.codec import Codec, Codes, encode
+from cuts.count.rows import Rows, RowsInPlace, blocks_to_encode
+from cuts.data.codec import Codec, Codes
 from cuts.data.codec_file import fingerprint
+from cuts.data.encoder import Encoder, SmallCodes, holding, widened
 from cuts.data.exchange.streams import ROWS
 from cuts.data.table import IntArray, Table
 from cuts.text.diagnostic import CutsError
@@ -51,7 +52,7 @@ def count(
     used after `numba_after` tables.
     """
     counter = Counter(codec, cliques, tally=tally, numba_after=numba_after)
-    for rows, codes in encoded(blocks, codec):
+    for rows, codes in compactly_encoded(blocks, codec):
         counter.add(codes, rows)
         if seen is not None:
             seen(counter.rows)
@@ -64,7 +65,7 @@ def count_rows(
     """The counts of the cliques over all rows, counted where the rows are if their engine can do that."""
     if isinstance(rows, RowsInPlace):
         return rows.count(codec, cliques, seen)
-    return count(rows.blocks(), codec, cliques, seen=seen)
+    return count(blocks_to_encode(rows, codec), codec, cliques, seen=seen)
 
 
 def count_codes(codes: Codes, codec: Codec, cliques: Sequence[Clique], *, tally: Tally | None = None) -> Marginals:
@@ -96,8 +97,8 @@ class Counter:
         self._blocks = 0
         self.rows = 0
 
-    def add(self, codes: Codes, rows: int) -> None:
-        """Count the rows of another block."""
+    def add(self, codes: Mapping[str, Keys], rows: int) -> None:
+        """Count the rows of another block, whose codes are of any integer type."""
         compiled = numba_tally() if self._blocks * len(self._into) >= self._numba_after else None
         count_block(codes, self._sizes, self._into, self._tally or compiled or numpy_tally)
         self._blocks += 1
@@ -110,13 +111,20 @@ class Counter:
 
 def encoded(blocks: Iterable[Table], codec: Codec) -> Iterator[tuple[int, Codes]]:
     """The number of rows and the codes of each block; diagnostics say which block they are about."""
-    before = 0
+    return ((rows, widened(codes)) for rows, codes in compactly_encoded(blocks, codec))
+
+
+def compactly_encoded(blocks: Iterable[Table], codec: Codec) -> Iterator[tuple[int, SmallCodes]]:
+    """The same with codes of small types, which are faster to count but overflow when computed with."""
+    encoder, before = Encoder(codec), 0
     for block in _cut(blocks):
-        yield block.rows, _encoded(block, codec, before)
+        yield block.rows, _encoded(block, encoder, before)
         before += block.rows
 
 
-def count_block(codes: Codes, sizes: Mapping[str, int], into: Mapping[Clique, IntArray], tally: Tally) -> None:
+def count_block(
+    codes: Mapping[str, Keys], sizes: Mapping[str, int], into: Mapping[Clique, IntArray], tally: Tally
+) -> None:
     """Add the rows of one block to the flat tables of `into`, in which a clique's last column varies fastest.
 
     Consecutive tables share the key of the columns they begin with, so `key_paths` gives a good order.
@@ -159,24 +167,19 @@ def _add_up(keys: Keys, counts: IntArray) -> None:
 # --- keys
 
 
-def _compact(codes: IntArray, name: str, size: int) -> Keys:
+def _compact(codes: Keys, name: str, size: int) -> Keys:
     if len(codes) and (codes.min() < 0 or codes.max() >= size):
         raise ValueError(f"the column `{name}` has codes outside its {size} bins")
-    return codes.astype(_holding(size))
+    return codes.astype(holding(size), copy=False)
 
 
 def _extended(keys: Keys, codes: Keys, size: int, width: int) -> Keys:
     """The keys with one more column of `size` bins; `width` is the number of possible keys."""
-    kind = _holding(width)
+    kind = holding(width)
     wider = keys.astype(kind)
     wider *= kind(size)
     wider += codes
     return wider
-
-
-def _holding(size: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest type for whole numbers below `size`."""
-    return next(kind for kind in (np.uint8, np.uint16, np.uint32) if size <= 1 << 8 * kind().itemsize)
 
 
 def _alike(path: Clique, other: Clique) -> int:
@@ -227,10 +230,10 @@ def _cut(blocks: Iterable[Table]) -> Iterator[Table]:
             yield from (Table(block.arrow.slice(start, ROWS)) for start in range(0, block.rows, ROWS))
 
 
-def _encoded(block: Table, codec: Codec, before: int) -> Codes:
+def _encoded(block: Table, encoder: Encoder, before: int) -> SmallCodes:
     """The codes of a block; diagnostics say where the block starts."""
     try:
-        return encode(block, codec)
+        return encoder.codes(block)
     except CutsError as error:
         if before == 0:
             raise

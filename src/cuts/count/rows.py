@@ -7,7 +7,7 @@ those passes itself has rows that are `RowsInPlace`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from cuts.count.marginals import Clique, Marginals
 from cuts.data.codec import Codec
+from cuts.data.encoder import columns_to_encode
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows
@@ -33,6 +34,17 @@ class Rows(Protocol):
 
     def blocks(self) -> Iterator[Table]:
         """The rows from the beginning, in blocks of at most 65,536 rows."""
+
+
+@runtime_checkable
+class CodedRows(Protocol):
+    """Rows that are read faster if texts may be dictionaries, and if not all columns are needed."""
+
+    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
+        """The rows of `blocks`, perhaps without columns other than `names`, perhaps with texts as dictionaries.
+
+        Blocks may end elsewhere. Once there is a block, `form` has the types of the columns without dictionaries.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,10 +69,11 @@ class SurveyOptions:
 
 
 @runtime_checkable
-class RowsInPlace(Rows, Protocol):
+class RowsInPlace(Protocol):
     """Rows that an engine surveys and counts where they are: only results and samples leave it.
 
-    The results are those of reading `blocks`, bit for bit. `seen` hears how many rows were read so far.
+    The results are those of reading `blocks`, bit for bit. `seen` hears how many rows were read so far. `Rows` is not
+    a base, because checking for a property such as `form` evaluates it, which can open a file.
     """
 
     def survey(self, options: SurveyOptions, seen: Callable[[int], None]) -> Survey:
@@ -110,13 +123,25 @@ class FileRows:
 
     def blocks(self) -> Iterator[Table]:
         """The rows in the file; raises `CutsError` if there are none, or if the file has changed."""
+        return self._read()
+
+    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
+        """The same; of a Parquet or Feather file only the columns `names`, if it has all of them."""
+        return self._read(only=names, coded=True)
+
+    def _read(self, *, only: Collection[str] | None = None, coded: bool = False) -> Iterator[Table]:
         rows = 0
-        with open_blocks(self.path, self._form) as (form, batches):
+        with open_blocks(self.path, self._form, only=only, coded=coded) as (form, batches):
             self._form = form
             for batch in batches:
                 rows += batch.num_rows
                 yield Table(pa.Table.from_batches([batch]))
         check_rows(rows, str(self.path))
+
+
+def blocks_to_encode(rows: Rows, codec: Codec) -> Iterator[Table]:
+    """The rows in blocks that can be encoded: without columns that need not be read, where reading them costs time."""
+    return rows.coded_blocks(columns_to_encode(codec)) if isinstance(rows, CodedRows) else rows.blocks()
 
 
 def rows_of(table: Table) -> TableRows:

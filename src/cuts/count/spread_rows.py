@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cuts.data.codec import Codes
+from cuts.data.encoder import SmallCodes
 
 _Part = TypeVar("_Part")
 
@@ -59,17 +59,17 @@ def sample_of_rows(max_rows: int) -> EvenSample[pa.Table]:
     return EvenSample(max_rows, _every_row, pa.concat_tables)
 
 
-def sample_of_codes(max_rows: int) -> EvenSample[Codes]:
+def sample_of_codes(max_rows: int) -> EvenSample[SmallCodes]:
     """An empty sample of encoded rows."""
     return EvenSample(max_rows, every_code, _joined_codes)
 
 
-def every_code(codes: Codes, first: int, step: int) -> Codes:
+def every_code(codes: SmallCodes, first: int, step: int) -> SmallCodes:
     """The codes of every `step`-th row from `first` on, as a copy."""
     return {name: values[first::step].copy() for name, values in codes.items()}
 
 
-def _joined_codes(parts: Sequence[Codes]) -> Codes:
+def _joined_codes(parts: Sequence[SmallCodes]) -> SmallCodes:
     return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
+import pyarrow as pa
+
 from cuts.count.digest import MAX_DISTINCT, ColumnDigest
-from cuts.count.rows import Rows, RowsInPlace, Survey, SurveyOptions
+from cuts.count.rows import CodedRows, Rows, RowsInPlace, Survey, SurveyOptions
 from cuts.count.spread_rows import sample_of_rows
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
@@ -39,12 +41,8 @@ def survey(
     if isinstance(rows, RowsInPlace):
         return rows.survey(options, seen)
     inference = Inference(options)
-    sample = sample_of_rows(max_rows)
-    for block in rows.blocks():
-        inference.add(block)
-        sample.add(block.arrow, block.rows)
-        seen(sample.seen)
-    return Survey(inference.schema(), Table(sample.rows()))
+    sample = _sample(rows, max_rows, seen, inference.add)
+    return Survey(inference.schema(), sample)
 
 
 def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int], None] = lambda _: None) -> Table:
@@ -55,11 +53,7 @@ def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int],
     """
     if isinstance(rows, RowsInPlace):
         return rows.spread_sample(max_rows, seen)
-    sample = sample_of_rows(max_rows)
-    for block in rows.blocks():
-        sample.add(block.arrow, block.rows)
-        seen(sample.seen)
-    return Table(sample.rows())
+    return _sample(rows, max_rows, seen, lambda block, types: None)
 
 
 def infer_streamed(
@@ -79,8 +73,8 @@ def infer_streamed(
     of them, chosen by hash, is unique; and such a column of texts counts as free text if it is not unique.
     """
     inference = Inference(SurveyOptions(name, label, protected, drop, ids, max_rows, max_distinct))
-    for block in rows.blocks():
-        inference.add(block)
+    for block, types in _coded(rows):
+        inference.add(block, types)
     return inference.schema()
 
 
@@ -90,15 +84,17 @@ class Inference:
     def __init__(self, options: SurveyOptions) -> None:
         self._options = options
         self._pending: list[Table] = []
+        self._types = pa.schema([])
         self._rows = 0
         self._digests: list[ColumnDigest] | None = None
 
-    def add(self, block: Table) -> None:
-        """Take one more block into account."""
+    def add(self, block: Table, types: pa.Schema | None = None) -> None:
+        """Take one more block into account; `types` are those of its columns if texts in it are dictionaries."""
+        self._types = block.arrow.schema if types is None else types
         self._rows += block.rows
         self._pending.append(block)
         if self._rows > self._options.max_rows:
-            self._digests = self._digests or self._new_digests(block)
+            self._digests = self._digests or self._new_digests()
             for digest, part in product(self._digests, self._pending):
                 digest.add(part)
             self._pending = [Table(block.arrow.slice(0, 0))]
@@ -106,10 +102,10 @@ class Inference:
     def schema(self) -> Schema:
         """The schema of all rows; raises `CutsError` with every problem."""
         if self._digests is None:
-            return self._infer(Table.join(self._pending))
+            return self._infer(_plain(Table.join(self._pending).arrow, self._types))
         problems: list[Diagnostic] = []
         # Without rows every column is empty: only the names are checked.
-        named = _attempt(lambda: self._infer(self._pending[0]), problems)
+        named = _attempt(lambda: self._infer(_plain(self._pending[0].arrow, self._types)), problems)
         columns = [_attempt(digest.infer, problems) for digest in self._digests]
         if named is None or problems:
             raise CutsError(problems)
@@ -119,13 +115,36 @@ class Inference:
         wanted = self._options
         return infer_schema(table, wanted.name, wanted.label, wanted.protected, drop=wanted.drop, ids=wanted.ids)
 
-    def _new_digests(self, block: Table) -> list[ColumnDigest]:
+    def _new_digests(self) -> list[ColumnDigest]:
         options = self._options
         return [
             ColumnDigest(field, declared_id=field.name in options.ids, max_distinct=options.max_distinct)
-            for field in block.arrow.schema
+            for field in self._types
             if field.name not in options.drop
         ]
+
+
+def _sample(rows: Rows, max_rows: int, seen: Callable[[int], None], also: Callable[[Table, pa.Schema], None]) -> Table:
+    """Rows evenly spread over all; `also` is given all blocks and the types of their columns."""
+    sample, types = sample_of_rows(max_rows), pa.schema([])
+    for block, types in _coded(rows):
+        also(block, types)
+        sample.add(block.arrow, block.rows)
+        seen(sample.seen)
+    return _plain(sample.rows(), types)
+
+
+def _coded(rows: Rows) -> Iterator[tuple[Table, pa.Schema]]:
+    """All blocks, in which texts may be dictionaries, and the types of the columns without those."""
+    if not isinstance(rows, CodedRows):
+        yield from ((block, block.arrow.schema) for block in rows.blocks())
+        return
+    for block in rows.coded_blocks():
+        yield block, block.arrow.schema if rows.form is None else rows.form.schema
+
+
+def _plain(arrow: pa.Table, types: pa.Schema) -> Table:
+    return Table(arrow if arrow.schema.equals(types) else arrow.cast(types))
 
 
 _Result = TypeVar("_Result")

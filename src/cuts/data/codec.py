@@ -23,6 +23,7 @@ from cuts.data.bin_contents import Members, Pieces, join_members, join_pieces
 from cuts.data.columns import Category, Modelled, Numeric, is_written_as_text
 from cuts.data.computed import rounded
 from cuts.data.conform import column_problems, conform, formula_problems
+from cuts.data.edges import edges_up_to
 from cuts.data.identifiers import make_identifiers
 from cuts.data.lattice import at_least, before
 from cuts.data.number_texts import write_cells
@@ -275,7 +276,7 @@ def bin_of(typed: Table, bins: ColumnBins) -> IntArray:
         bin_by_index = np.array([owner.get(category, 0) for category in bins.column.categories], dtype=np.int64)
         bin_numbers: IntArray = bin_by_index[indices.to_numpy(zero_copy_only=False)]
         return bin_numbers
-    of_number: IntArray = np.searchsorted(np.array(bins.edges), typed.numbers(name), side="right").astype(np.int64) - 1
+    of_number = edges_up_to(typed.numbers(name), np.array(bins.edges)) - 1
     if not bins.texts:
         return of_number
     texts = [text for group in bins.texts for text in group]

@@ -26,15 +26,15 @@ def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) 
     A numeric column with `texts` or a `format` has cells of the type `NUMBER_OR_TEXT`. Values are not checked against
     the domain; `check_table` does that. Raises `CutsError` naming every column that is absent or of another type.
     """
-    wanted = [column for column in schema if columns is None or column.name in set(columns)]
-    wanted = [column for column in wanted if not isinstance(column, Unmodelled)]
+    chosen = set(schema.names if columns is None else columns)
+    wanted = [column for column in schema if column.name in chosen and not isinstance(column, Unmodelled)]
     typed: dict[str, pa.Array] = {}
     problems: list[Diagnostic] = []
     for column in wanted:
         if column.name not in table.names:
             problems.append(missing_column(column, table))
             continue
-        values = _as_texts(table, column) if isinstance(column, Category) else _as_numbers(table, column)
+        values = typed_values(table.column(column.name).combine_chunks(), column)
         if values is None:
             problems.append(column_type(column, table))
         else:
@@ -42,6 +42,13 @@ def conform(table: Table, schema: Schema, columns: Iterable[str] | None = None) 
     if problems:
         raise CutsError(problems)
     return Table(pa.table(typed)) if typed else Table(table.arrow.select([]))
+
+
+def typed_values(values: pa.Array, column: Modelled) -> pa.Array | None:
+    """The values in the type that `conform` gives the column; None if they cannot be converted."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return _as_texts(values) if isinstance(column, Category) else _as_numbers(values, column)
 
 
 def check_table(table: Table, schema: Schema) -> tuple[Diagnostic, ...]:
@@ -109,10 +116,7 @@ def formula_problems(typed: Table, column: Numeric, formula: Formula) -> list[Di
     return [broken_formula(column, formula, int(broken.sum()), int(broken.argmax()))] if broken.any() else []
 
 
-def _as_texts(table: Table, column: Category) -> pa.Array | None:
-    values = table.column(column.name).combine_chunks()
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+def _as_texts(values: pa.Array) -> pa.Array | None:
     try:
         if pa.types.is_floating(values.type):
             values = pc.if_else(pc.is_nan(values), None, values.cast(pa.float64()))
@@ -125,10 +129,7 @@ def _as_texts(table: Table, column: Category) -> pa.Array | None:
         return None
 
 
-def _as_numbers(table: Table, column: Column) -> pa.Array | None:
-    values = table.column(column.name).combine_chunks()
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+def _as_numbers(values: pa.Array, column: Numeric) -> pa.Array | None:
     if is_written_as_text(column):
         return _as_numbers_or_texts(values, column)
     temporal = pa.types.is_temporal(values.type)
@@ -180,7 +181,8 @@ def column_type(column: Column, table: Table) -> Diagnostic:
     """A column that cannot be converted to the kind the schema declares."""
     wanted = "categories" if isinstance(column, Category) else "numbers"
     wanted = f"{column.kind}s" if isinstance(column, Temporal) else wanted
-    arrow_type = str(table.column(column.name).type)
+    arrow_type = table.column(column.name).type
+    arrow_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
     return Diagnostic(
         "column-type",
         f"the column `{column.name}` cannot be read as {wanted}: it is of type {arrow_type}",

@@ -13,6 +13,7 @@ import numpy as np
 
 from cuts.config import Config
 from cuts.count.folds import Fold, count_folds
+from cuts.count.rows import blocks_to_encode
 from cuts.data.table import Table
 from cuts.effects.shaping import Learned
 from cuts.flow.inputs import IMITATE
@@ -68,7 +69,7 @@ def split_into_folds(
     prepared = prepare(plans, opened, config, seed)
     observer.stage("counting")
     parts = count_folds(
-        opened.rows.blocks(),
+        opened.rows.blocks() if keep_rows else blocks_to_encode(opened.rows, prepared.codec),
         prepared.codec,
         prepared.cliques,
         folds,

@@ -6,7 +6,7 @@ The unnamed index of a pandas frame, which pandas stores as a column, is not dat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from cuts.data.exchange.recast import dictionaries_of, joined, recoded
 from cuts.data.exchange.streams import ROWS, Write, damaged, reading_anywhere
 
 ArrowKind = Literal["parquet", "feather"]
+MAX_CODED_BYTES = 4  # per value: up to this size, texts are read as dictionaries
 ROW_GROUP_BYTES = 32 << 20  # size in memory at which pending rows are written as a row group
 
 
@@ -29,12 +30,27 @@ class ArrowFile:
     """An open file: the names and types of its columns, without a stored index, and its rows."""
 
     schema: pa.Schema
+    _source: Any
     _reader: Any
+
+    def with_coded_texts(self, names: Collection[str]) -> ArrowFile:
+        """The same file, in which those of these columns that Parquet stores as dictionaries of texts are read as such.
+
+        A text is then decoded once per row group, not once per row. `schema` still has the types without dictionaries.
+        """
+        if not isinstance(self._reader, pq.ParquetFile):
+            return self
+        metadata = self._reader.metadata
+        repetitive = _repetitive(metadata)
+        texts = [field.name for field in self.schema if field.name in names and pa.types.is_string(field.type)]
+        coded = [name for name in texts if name in repetitive]
+        return ArrowFile(self.schema, self._source, _parquet(self._source, metadata, coded))
 
     def blocks(self, names: list[str]) -> Iterator[pa.RecordBatch]:
         """The rows of these columns in blocks; memory is limited only by the file's own blocks."""
         is_parquet = isinstance(self._reader, pq.ParquetFile)
-        for block in self._reader.iter_batches(batch_size=ROWS) if is_parquet else _stored(self._reader):
+        batches = self._reader.iter_batches(batch_size=ROWS, columns=names) if is_parquet else _stored(self._reader)
+        for block in batches:
             block.validate(full=True)  # computing with damaged buffers would end the process
             chosen = block.select(names)
             yield from (chosen.slice(start, ROWS) for start in range(0, chosen.num_rows, ROWS))
@@ -45,12 +61,12 @@ def reading_arrow(path: Path, kind: ArrowKind) -> Iterator[ArrowFile]:
     """The file, opened once; raises `CutsError` if it is damaged or has columns that a table cannot have."""
     try:
         with reading_anywhere(path) as source:
-            reader = pq.ParquetFile(source, pre_buffer=False) if kind == "parquet" else _ipc(source)
+            reader = _parquet(source) if kind == "parquet" else _ipc(source)
             schema = _without_index(reader.schema_arrow if kind == "parquet" else reader.schema)
             check_names(schema.names, str(path))
             for field in schema:
                 check_type(field.name, field.type, str(path))
-            yield ArrowFile(schema, reader)
+            yield ArrowFile(schema, source, reader)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(path, error) from None
 
@@ -89,6 +105,24 @@ def writing_feather(stream: Any, schema: pa.Schema) -> Iterator[Write]:
             writer.write_table(recoded(table, dictionaries), max_chunksize=ROWS)
 
         yield write
+
+
+def _parquet(source: Any, metadata: Any = None, coded: Sequence[str] = ()) -> Any:
+    # Reading ahead would keep whole row groups in memory.
+    return pq.ParquetFile(source, metadata=metadata, read_dictionary=list(coded) or None, pre_buffer=False)
+
+
+def _repetitive(metadata: Any) -> set[str]:
+    """The columns that have a dictionary in the first row group, of much fewer values than there are rows."""
+    if metadata.num_row_groups == 0:
+        return set()
+    first = metadata.row_group(0)
+    columns = [first.column(place) for place in range(first.num_columns)]
+    return {
+        column.path_in_schema
+        for column in columns
+        if column.has_dictionary_page and column.total_uncompressed_size <= MAX_CODED_BYTES * column.num_values
+    }
 
 
 def _ipc(source: Any) -> Any:

@@ -11,7 +11,7 @@ column an empty line is a missing value. All rows together determine the type of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -96,16 +96,28 @@ def scan(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> FileForm:
 
 @contextmanager
 def open_blocks(
-    path: Path, form: FileForm | None = None, *, csv: CsvOptions = DETECT_ALL
+    path: Path,
+    form: FileForm | None = None,
+    *,
+    csv: CsvOptions = DETECT_ALL,
+    only: Collection[str] | None = None,
+    coded: bool = False,
 ) -> Iterator[tuple[FileForm, Iterator[pa.RecordBatch]]]:
-    """The form of a file and its rows; a Parquet or Feather file, which states its types, is opened once for both."""
+    """The form of a file and its rows; a Parquet or Feather file, which states its types, is opened once for both.
+
+    Of such a file, with `only`, just these columns are read if it has all of them; with `coded`, texts that Parquet
+    stores as dictionaries come as such, although the form has their own type.
+    """
     kind, compression = _check_kind(path, form)
     if kind in ("parquet", "feather"):
         with arrow_file.reading_arrow(path, kind) as file:
             form = form or FileForm(kind, compression, file.schema)
             if not set(form.schema.names) <= set(file.schema.names):
                 raise other_columns(path)
-            yield form, file.blocks(form.schema.names)
+            names = form.schema.names
+            if only is not None and set(only) <= set(names):
+                names = [name for name in names if name in only]
+            yield form, (file.with_coded_texts(names) if coded else file).blocks(names)
     else:
         form = form or scan(path, csv=csv)
         if kind == "csv":
