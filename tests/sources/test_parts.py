@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gzip
+from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from arrow_strategies import arrow_tables
 from cuts.count.survey import survey
 from cuts.data.columns import Integer
 from cuts.data.exchange.files import save
@@ -140,6 +145,35 @@ def test_a_program_names_parts_beside_itself(tmp_path: Path, monkeypatch: pytest
     assert "no data set or file" in problem(lambda: find_source(read_program('SYNTHESIZE: "no/*.csv"; END;')))
 
 
+TYPES = [pa.bool_(), pa.int64(), pa.float64(), pa.string(), pa.date32(), pa.timestamp("us"), pa.duration("s")]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "feather"])
+@settings(max_examples=25)
+@given(arrow_tables(TYPES), st.lists(st.integers(0, 12), max_size=3))
+def test_cutting_a_file_into_parts_changes_nothing(ending: str, table: pa.Table, cuts: list[int]) -> None:
+    ends = sorted({0, table.num_rows, *(min(cut, table.num_rows) for cut in cuts)})
+    with TemporaryDirectory() as name:
+        folder = Path(name, "parts")
+        folder.mkdir()
+        save(Table(table), Path(name, f"one.{ending}"))
+        for start, end in pairwise([*ends, table.num_rows]):  # the last part has no rows
+            save(Table(table.slice(start, end - start)), folder / f"{start:02d}-{end:02d}.{ending}")
+        one, parts = outcome(Path(name, f"one.{ending}")), outcome(folder)
+    assert (one is None) == (parts is None)
+    if one is not None and parts is not None:
+        assert parts.schema == one.schema
+        assert [repr(row) for row in parts.to_pylist()] == [repr(row) for row in one.to_pylist()]
+
+
+def outcome(data: Path) -> pa.Table | None:
+    """The rows at a location, or None if they cannot be read."""
+    try:
+        return open_table(data).arrow
+    except CutsError:
+        return None
+
+
 # --- private rows
 
 
@@ -181,6 +215,10 @@ def test_nothing_to_read_is_said(tmp_path: Path) -> None:
     parts = write(tmp_path / "p", a__csv="x\n", b__csv="x\n")
     assert "no rows" in problem(lambda: rows_at(parts))
     nothing = pa.table({"x": pa.array([], pa.int64())})
+    parts = write(tmp_path / "e", a__csv="", b__csv="")
+    assert problem(lambda: rows_at(parts)) == f"{parts}/a.csv is empty"
+    parts = write(tmp_path / "f", a__parquet=pa.table({"x": [1]}), b__parquet="")
+    assert problem(lambda: rows_at(parts)) == f"{parts}/b.parquet is empty"
     parts = write(tmp_path / "q", a__parquet=nothing, b__parquet=nothing)
     assert "no rows" in problem(lambda: rows_at(parts))
     (tmp_path / "r").mkdir()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, unquote_plus
@@ -73,11 +73,17 @@ class DuckDBRows:
         """The rows; a `CutsError` names the column that cannot be read, or says what is wrong with the query."""
         return guarded(self._blocks(), self.readable.label)
 
-    def _blocks(self) -> Iterator[Table]:
+    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
+        """The same; DuckDB computes only the columns `names`, if the result has all of them."""
+        return guarded(self._blocks(names), self.readable.label)
+
+    def _blocks(self, only: Collection[str] | None = None) -> Iterator[Table]:
         rows = 0
         with self.readable.reading() as relation:
             check_names(relation.columns, self.readable.label)
             check_types(relation.columns, relation.types, self.readable.label)
+            if only is not None and set(only) <= set(relation.columns):
+                relation = relation.project(", ".join(quoted(name) for name in relation.columns if name in only))
             for batch in batches(relation):
                 rows += batch.num_rows
                 yield Table(converted(pa.Table.from_batches([batch]), self.readable.label))

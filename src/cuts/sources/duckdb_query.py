@@ -116,11 +116,11 @@ def guarded(blocks: Iterator[Table], label: str, *, withhold: bool = False) -> I
     duckdb = _duckdb()
     # These are raised before any row is read, so their messages quote names only; a file's name can come from a cell.
     early = (duckdb.ParserException, duckdb.CatalogException, duckdb.BinderException)
-    early = early if withhold else (*early, duckdb.IOException)
+    named = () if withhold else (duckdb.IOException,)
     while True:
         try:
             block = next(blocks, None)
-        except early as error:
+        except (*early, *named) as error:
             problem = bad_query(f"{label} cannot be run: {_first_line(error)}", "correct the SQL")
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             problem = _unread(label, withhold, error)

@@ -7,7 +7,7 @@ names begin with `_` or `.` are not data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
@@ -108,6 +108,11 @@ class FileSetRows:
         """The rows of the files in order; raises `CutsError` if a file has changed or is gone."""
         return self.files.blocks()
 
+    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
+        """The same; of Parquet and Feather files only the columns `names`, with texts as dictionaries."""
+        # Without names the rows are surveyed, which takes texts of one type in all blocks.
+        return self.files.blocks() if names is None else self.files.blocks(names, coded=True)
+
 
 @dataclass(frozen=True, slots=True)
 class PrivateFiles:
@@ -139,7 +144,7 @@ def find_parts(path: Path) -> tuple[Path, ...]:
                 f"{file} is not a table: its file extension is unknown",
                 f"move it elsewhere, or name the files by a pattern such as `{found[0].parent}/*.parquet`",
             )
-    return found
+    return tuple(file for file in found if not _is_empty_text(file)) or found
 
 
 def has_files(path: Path) -> bool:
@@ -155,6 +160,12 @@ def _files(path: Path) -> tuple[Path, ...]:
         found = [each for each in map(Path, glob(str(path), recursive=True)) if each.is_file()]
     hidden = () if path.name.startswith(_NOT_DATA) and not path.is_dir() else _NOT_DATA
     return tuple(sorted(each for each in found if not (hidden and each.name.startswith(hidden))))
+
+
+def _is_empty_text(path: Path) -> bool:
+    """Whether a file is a part without rows, as jobs write them; an empty Parquet file is damaged instead."""
+    kind, _ = kind_of(path) or (None, None)
+    return kind in ("csv", "jsonl") and path.stat().st_size == 0
 
 
 def _is_parts(data: object) -> bool:

@@ -7,7 +7,7 @@ columns in some files, like single lines of one file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,11 +30,14 @@ class FileSet:
     form: FileForm
     parts: tuple[tuple[Path, FileForm], ...]
 
-    def blocks(self) -> Iterator[Table]:
-        """The rows of all files in order, in blocks of at most 65,536 rows; raises `CutsError` if there are none."""
+    def blocks(self, only: Collection[str] | None = None, *, coded: bool = False) -> Iterator[Table]:
+        """The rows of all files in order, in blocks of at most 65,536 rows; raises `CutsError` if there are none.
+
+        `only` and `coded` are those of `open_blocks`; texts are dictionaries in the blocks of some files only.
+        """
         rows = 0
         for path, form in self.parts:
-            with open_blocks(path, form) as (_, batches):
+            with open_blocks(path, form, only=only, coded=coded) as (_, batches):
                 for batch in batches:
                     rows += batch.num_rows
                     yield Table(self._arranged(path, form, batch))
@@ -43,7 +46,8 @@ class FileSet:
     def _arranged(self, path: Path, form: FileForm, batch: pa.RecordBatch) -> pa.Table:
         """The columns in the order and types of the set."""
         columns = []
-        for field in self.form.schema:
+        fields = [field for field in self.form.schema if field.name in batch.schema.names]
+        for field in fields:
             column = pa.chunked_array([batch.column(field.name)])
             scanned = form.schema.field(field.name).type
             if _plain(column.type) != _plain(scanned):
@@ -52,7 +56,7 @@ class FileSet:
                     "start again when nothing writes to the files",
                 )
             columns.append(column if scanned == field.type else _converted(path, field, column))
-        return pa.table(columns, names=self.form.schema.names)
+        return pa.table(columns, names=[field.name for field in fields])
 
 
 def scan_set(paths: Sequence[Path], csv: CsvOptions = DETECT_ALL) -> FileSet:
