@@ -46,7 +46,8 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="Table: a .csv, .tsv, .parquet, .feather or .jsonl file, or an embedded one such as `adult:test`.",
+        help="Table: a .csv, .tsv, .parquet, .feather or .jsonl file, a folder or pattern of such files, "
+        "a database such as `duckdb:FILE.db?table=NAME`, or an embedded one such as `adult:test`.",
         show_default=False,
     ),
 ]
@@ -55,7 +56,8 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="TABLE",
-        help="Real table: a file, or an embedded one such as `adult`. Default: the one the program names.",
+        help="Real table: a file, a pattern, a database such as `duckdb:FILE.db?table=NAME`, or an embedded one, such "
+        "as `adult`. Default: the one the program names.",
         show_default=False,
     ),
 ]

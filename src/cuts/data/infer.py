@@ -20,6 +20,7 @@ from cuts.data.personal import free_text, is_free_text, is_phone_number, look_of
 from cuts.data.physical import as_numbers
 from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Real, Schema, Temporal
 from cuts.data.table import Floats, Table
+from cuts.data.temporal import is_in_calendar
 from cuts.text.diagnostic import CutsError, Diagnostic
 from cuts.text.names import unknown_column
 
@@ -179,9 +180,12 @@ def _temporal(name: str, values: pa.Array, missing: bool) -> Column | Diagnostic
     converted = as_numbers(values)
     assert converted is not None
     numbers = np.asarray(converted.drop_null().to_numpy(zero_copy_only=False), dtype=np.float64)
+    low, high = float(numbers.min()), float(numbers.max())
+    if not is_in_calendar(kind, low) or not is_in_calendar(kind, high):
+        return unsupported_column(name, f"contains {kind}s outside the years 1 to 9999")
     needed = next((d for d in (0, 3) if (np.round(numbers, d) == numbers).all()), 6)
     zone = values.type.tz if kind == "timestamp" else None
-    return Temporal(name, kind, float(numbers.min()), float(numbers.max()), missing=missing, decimals=needed, zone=zone)
+    return Temporal(name, kind, low, high, missing=missing, decimals=needed, zone=zone)
 
 
 # --- what is wrong

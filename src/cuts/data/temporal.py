@@ -9,6 +9,8 @@ from decimal import Decimal
 from cuts.data.columns import MomentKind
 
 _EPOCH = dt.date(1970, 1, 1)
+_FIRST_DAY, _LAST_DAY = (dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days
+_DAY_SECONDS = 86_400
 _BARE = re.compile(r"-?\d+(?:\.\d+)?")  # in schemas and tables, a duration without a unit counts seconds
 _SECONDS_PER_UNIT = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(weeks?|w|days?|d|hours?|h|minutes?|min|m|seconds?|s)\s*", re.IGNORECASE)
@@ -58,9 +60,13 @@ def parse_duration(text: str) -> float | None:
 def show_moment(kind: MomentKind, value: float) -> str:
     """The number of a column of that kind as text: ISO 8601, or seconds for a duration.
 
+    A moment outside the years 1 to 9999 is shown by its distance from 1970.
+
     >>> show_moment("date", 10.0), show_moment("timestamp", 3600.0), show_moment("duration", 90.5)
     ('1970-01-11', '1970-01-01T01:00:00', '90.5 s')
     """
+    if not is_in_calendar(kind, value):
+        return f"1970-01-01 {value:+,.0f} {'days' if kind == 'date' else 's'}"
     match kind:
         case "date":
             return (_EPOCH + dt.timedelta(days=value)).isoformat()
@@ -70,6 +76,18 @@ def show_moment(kind: MomentKind, value: float) -> str:
             return (dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value)).isoformat()
         case "duration":
             return f"{value:.6f}".rstrip("0").rstrip(".") + " s"
+
+
+def is_in_calendar(kind: MomentKind, value: float) -> bool:
+    """Whether a number is a date or timestamp from year 1 to 9999; times and durations always are.
+
+    >>> is_in_calendar("date", 0.0), is_in_calendar("date", 2**31 - 1)
+    (True, False)
+    """
+    if kind not in ("date", "timestamp"):
+        return True
+    days = value if kind == "date" else value / _DAY_SECONDS
+    return _FIRST_DAY <= days < _LAST_DAY + 1
 
 
 def show_duration(seconds: float) -> str:
