@@ -20,6 +20,7 @@ from cuts.count.rows import Rows
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.privacy.reading import PrivateRows
+from cuts.text.credentials import check_no_password
 
 
 class Source(Protocol):
@@ -86,6 +87,8 @@ def open_source(data: object, csv: CsvOptions = CsvOptions()) -> Source:
     >>> open_source(pa.table({"x": [1, 2]})).rows().form is None
     True
     """
+    if isinstance(data, str):
+        check_no_password(data)  # before any message repeats the location
     kinds = sorted(source_kinds().values(), key=lambda kind: kind.is_fallback)  # one of those accepts anything
     return next(kind for kind in kinds if kind.accepts(data)).open(data, csv)
 

@@ -15,11 +15,16 @@ from cuts.data.codec import CategoryBins, Codec, ColumnBins, NumericBins
 from cuts.data.columns import Integer, Real, Temporal, is_written_as_text
 from cuts.sources.postgres.location import Location
 from cuts.sources.postgres.numbers import number_of
-from cuts.sources.postgres.relation import PgColumn, rows_of
+from cuts.sources.postgres.relation import PgColumn, PgKind, rows_of
 
 OUTSIDE, MISSING = -1, -2  # a value that the schema does not have, and a missing one that it does not allow
 MAX_EXACT_DIGITS = 15  # of a decimal: float64 tells all of them apart, however it is rounded
-_KINDS = {"date": ("date",), "time": ("time",), "timestamp": ("timestamp", "instant"), "duration": ("interval",)}
+MOMENTS: dict[str, tuple[PgKind, ...]] = {
+    "date": ("date",),
+    "time": ("time",),
+    "timestamp": ("timestamp", "instant"),
+    "duration": ("interval",),
+}
 _NUMBER = """CASE WHEN {x} IS NULL OR {x} = 'NaN'::float8 THEN {missing} WHEN {outside} THEN {wrong}
     ELSE width_bucket({x}, {edges}) - 1 END"""
 
@@ -27,10 +32,11 @@ _NUMBER = """CASE WHEN {x} IS NULL OR {x} = 'NaN'::float8 THEN {missing} WHEN {o
 def encoded_rows(location: Location, columns: Sequence[PgColumn], codec: Codec) -> sql.Composable | None:
     """A query of one column `c0`, `c1` ... per column of the codec; None if SQL cannot encode all of them.
 
+    >>> import pyarrow as pa
     >>> from cuts.data.codec import build_codec
     >>> from cuts.data.schema import Category, Schema
     >>> codec = build_codec(Schema("t", (Category("sex", ("f", "m")),)), {})
-    >>> encoded_rows(Location("postgresql://", ("t",)), [PgColumn("sex", "point", None, None)], codec) is None
+    >>> encoded_rows(Location("postgresql://", ("t",)), [PgColumn("sex", "point", None, pa.null())], codec) is None
     True
     """
     if codec.ties or codec.schema.formulas:
@@ -48,9 +54,7 @@ def encoded_rows(location: Location, columns: Sequence[PgColumn], codec: Codec) 
     return nested(values, codes, rows_of(location))
 
 
-def nested(
-    values: Sequence[sql.Composable], codes: Sequence[sql.Composable], rows: sql.Composable
-) -> sql.Composable:
+def nested(values: Sequence[sql.Composable], codes: Sequence[sql.Composable], rows: sql.Composable) -> sql.Composable:
     """A query of `codes`, called `c0` and so on, over `values` of the rows, called `x0` and so on."""
     inner = sql.SQL(", ").join(sql.SQL("{} AS {}").format(v, sql.Identifier(f"x{i}")) for i, v in enumerate(values))
     outer = sql.SQL(", ").join(sql.SQL("{} AS {}").format(c, sql.Identifier(f"c{i}")) for i, c in enumerate(codes))
@@ -83,7 +87,7 @@ def _value_of(column: PgColumn, bins: ColumnBins) -> sql.Composable | None:
     if is_written_as_text(schema):
         return None
     if isinstance(schema, Temporal):
-        return number_of(column, months=float("inf")) if column.kind in _KINDS[schema.kind] else None
+        return number_of(column, months=float("inf")) if column.kind in MOMENTS[schema.kind] else None
     if column.kind == "decimal" and column.arrow.precision > MAX_EXACT_DIGITS:
         return None
     return number_of(column, months=0.0) if column.kind in ("whole", "real", "decimal", "numeric") else None

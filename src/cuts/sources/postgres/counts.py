@@ -5,7 +5,7 @@ A COPY in binary format of columns without NULL has records of one length, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,11 @@ _LAST = b"\xff\xff"  # a record of -1 columns
 
 
 def count_stream(
-    connection: Connection, encoded: sql.Composable, codec: Codec, cliques: Sequence[Clique], seen: Callable[[int], None]
+    connection: Connection,
+    encoded: sql.Composable,
+    codec: Codec,
+    cliques: Sequence[Clique],
+    seen: Callable[[int], None],
 ) -> Marginals | None:
     """The counts of the rows of a query of bin numbers; None as soon as one of them is negative."""
     names = list(codec.sizes)
@@ -54,23 +58,23 @@ def count_in_server(
     counter = Counter(codec, cliques)
     sizes, names = codec.sizes, list(codec.sizes)
     position = {name: sql.Identifier(f"c{i}") for i, name in enumerate(names)}
-    rows = _single(connection, sql.SQL("SELECT count(*) FROM ({}) AS e").format(encoded))
-    starts = dict(zip(counter.joints, np.cumsum([0, *(cells(joint, sizes) for joint in counter.joints)]), strict=False))
+    ends = np.cumsum([0, *(cells(joint, sizes) for joint in counter.joints)])
+    first_cell = dict(zip(counter.joints, ends.tolist(), strict=False))
+    sets: list[Clique] = [(), *counter.joints]  # without columns: all rows
+    rows = 0
     found: list[tuple[int, int]] = []
-    for start in range(0, len(counter.joints), MAX_SETS):
-        sets = counter.joints[start : start + MAX_SETS]
-        used = [name for name in names if any(name in joint for joint in sets)]
-        grouped = sql.SQL("SELECT {}, count(*) FROM ({}) AS e GROUP BY GROUPING SETS ({})").format(
-            sql.SQL(", ").join(position[name] for name in used),
-            encoded,
-            sql.SQL(", ").join(_set_of(joint, position) for joint in sets),
-        )
-        joint_of = {frozenset(joint): joint for joint in sets}
-        for *codes, count in connection.execute(grouped):
+    for start in range(0, len(sets), MAX_SETS):
+        some = sets[start : start + MAX_SETS]
+        used = [name for name in names if any(name in joint for joint in some)]
+        joint_of = {frozenset(joint): joint for joint in some}
+        for *codes, count in connection.execute(_grouped(encoded, used, some, position)):
             # A column is NULL where it is not in the set: codes themselves never are.
-            present = {name: code for name, code in zip(used, codes, strict=True) if code is not None}
-            joint = joint_of[frozenset(present)]
-            found.append((int(starts[joint]) + _cell([present[name] for name in joint], joint, sizes), count))
+            code_of = {name: code for name, code in zip(used, codes, strict=True) if code is not None}
+            joint = joint_of[frozenset(code_of)]
+            if joint:
+                found.append((first_cell[joint] + _cell(code_of, joint, sizes), count))
+            else:
+                rows = count
     found.sort()
     both: IntArray = np.array(found, dtype=np.int64).reshape(len(found), 2)
     counter.add_partial(both[:, 0], both[:, 1], rows)
@@ -90,10 +94,15 @@ def count_negative(connection: Connection, encoded: sql.Composable, codec: Codec
     return {name: count for name, count in zip(names, counts, strict=True) if count}
 
 
-def _single(connection: Connection, query: sql.Composable) -> int:
-    row = connection.execute(query).fetchone()
-    assert row is not None
-    return int(row[0])
+def _grouped(
+    encoded: sql.Composable, used: Sequence[str], sets: Sequence[Clique], position: Mapping[str, sql.Identifier]
+) -> sql.Composed:
+    """A query of the number of rows for every combination of codes of every set of columns."""
+    shown = [*(position[name] for name in used), sql.SQL("count(*)")]
+    grouping = [sql.SQL("({})").format(sql.SQL(", ").join(position[name] for name in names)) for names in sets]
+    return sql.SQL("SELECT {} FROM ({}) AS e GROUP BY GROUPING SETS ({})").format(
+        sql.SQL(", ").join(shown), encoded, sql.SQL(", ").join(grouping)
+    )
 
 
 def _integer(wide: bool) -> sql.SQL:
@@ -114,12 +123,9 @@ def _records(data: bytes, record: np.dtype[np.void]) -> NDArray[np.void]:
     return np.frombuffer(data[: len(data) - rest], dtype=record)
 
 
-def _set_of(joint: Clique, position: dict[str, sql.Identifier]) -> sql.Composable:
-    return sql.SQL("({})").format(sql.SQL(", ").join(position[name] for name in joint))
-
-
-def _cell(codes: Sequence[int], joint: Clique, sizes: dict[str, int]) -> int:
+def _cell(code_of: Mapping[str, int], joint: Clique, sizes: Mapping[str, int]) -> int:
+    """The number of a cell in the flat table of a joint, whose last column varies fastest."""
     cell = 0
-    for code, name in zip(codes, joint, strict=True):
-        cell = cell * sizes[name] + int(code)
+    for name in joint:
+        cell = cell * sizes[name] + code_of[name]
     return cell

@@ -111,7 +111,8 @@ def _name_parts(text: str) -> tuple[str, ...]:
 def not_a_table(text: str) -> CutsError:
     """A table's name that cannot be read."""
     return unreadable(
-        f"`{text}` is not the name of a table", 'write `table=NAME` or `table=SCHEMA.NAME`, and names with dots as "a.b"'
+        f"`{text}` is not the name of a table",
+        'write `table=NAME` or `table=SCHEMA.NAME`, and names with dots as "a.b"',
     )
 
 

@@ -38,7 +38,7 @@ def number_of(column: PgColumn, *, months: float) -> sql.Composable | None:
             return sql.SQL("date_part('epoch', {})").format(value)
         case "interval":
             seconds = f"CASE WHEN {HAS_MONTHS} THEN {{1}} ELSE {MICROSECONDS}::float8 / 1000000::float8 END"
-            return sql.SQL(seconds).format(value, sql.Literal(months))  # type: ignore[arg-type]
+            return sql.SQL(seconds).format(value, sql.Literal(months))
         case _:
             return None
 

@@ -41,17 +41,22 @@ _PLAIN: dict[int, tuple[PgKind, pa.DataType]] = {  # by the number of the type, 
     2950: ("text", pa.string()),  # uuid
 }
 _TYPES = "SELECT oid::int8, typtype::text, typcategory::text FROM pg_type WHERE oid = ANY(%s)"
-_WRITTEN = "SELECT format_type(oid, modifier) FROM unnest(%s::oid[], %s::int4[]) WITH ORDINALITY AS t (oid, modifier, n)"
+_WRITTEN = (
+    "SELECT format_type(oid, modifier) FROM unnest(%s::oid[], %s::int4[]) WITH ORDINALITY AS t (oid, modifier, n)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class PgColumn:
-    """A column: its type as PostgreSQL writes it, what kind of values that is, and their Arrow type; None if neither."""
+    """A column: its type as PostgreSQL writes it, what kind of values that is, and their Arrow type.
+
+    The kind is None, and the Arrow type that of nulls, for types that have no meaning here.
+    """
 
     name: str
     written: str
     kind: PgKind | None
-    arrow: pa.DataType | None
+    arrow: pa.DataType
 
     @property
     def value(self) -> sql.Composable:
@@ -64,7 +69,7 @@ def rows_of(location: Location) -> sql.Composable:
     """The table, or the query in brackets, called `t`."""
     if location.table:
         return sql.SQL("{} AS t").format(sql.Identifier(*location.table))
-    return sql.SQL("({}\n) AS t").format(sql.SQL(location.query))  # type: ignore[arg-type]
+    return sql.SQL("({}\n) AS t").format(sql.SQL(location.query))
 
 
 def described(connection: Connection, location: Location) -> tuple[PgColumn, ...]:
@@ -85,14 +90,14 @@ def described(connection: Connection, location: Location) -> tuple[PgColumn, ...
     return tuple(PgColumn(name, text, *kind) for name, text, kind in zip(names, written, kinds, strict=True))
 
 
-def _kind_of(oid: int, modifier: int, type_kind: str, category: str) -> tuple[PgKind | None, pa.DataType | None]:
+def _kind_of(oid: int, modifier: int, type_kind: str, category: str) -> tuple[PgKind | None, pa.DataType]:
     if oid == _NUMERIC:
         precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
         is_decimal = modifier >= 4 and scale <= precision <= MAX_DIGITS
         return ("decimal", pa.decimal128(precision, scale)) if is_decimal else ("numeric", pa.float64())
     if type_kind == "e" or category == "S":
         return "text", pa.string()
-    return _PLAIN.get(oid, (None, None))
+    return _PLAIN.get(oid, (None, pa.null()))
 
 
 def chosen(columns: Sequence[PgColumn], names: Sequence[str] | None, location: Location) -> list[PgColumn]:

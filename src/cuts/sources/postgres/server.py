@@ -63,7 +63,7 @@ def session(location: Location, *, is_private: bool = False) -> Iterator[Connect
 def copied(connection: Connection, query: sql.Composable, options: str, rows: int) -> Iterator[tuple[int, bytes]]:
     """What COPY sends for a query, in parts of at most `rows` messages; the server sends one message per row."""
     connection_of_libpq = connection.pgconn
-    command = sql.SQL("COPY ({}) TO STDOUT ({})").format(query, sql.SQL(options))  # type: ignore[arg-type]
+    command = sql.SQL("COPY ({}) TO STDOUT ({})").format(query, sql.SQL(options))
     connection_of_libpq.send_query(command.as_bytes(connection))
     with selectors.DefaultSelector() as selector:
         selector.register(connection_of_libpq.socket, selectors.EVENT_READ)

@@ -68,9 +68,7 @@ class TypedRows:
         try:
             table = csv.read_csv(
                 pa.BufferReader(text),
-                read_options=csv.ReadOptions(
-                    column_names=list(types), block_size=max(len(text), 1), use_threads=False
-                ),
+                read_options=csv.ReadOptions(column_names=list(types), block_size=max(len(text), 1), use_threads=False),
                 parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
                 convert_options=csv.ConvertOptions(
                     column_types=types,
@@ -96,7 +94,7 @@ def _written(column: PgColumn) -> sql.Composable:
             return sql.SQL("{}::float8").format(column.value)
         case "interval":
             case = f"CASE WHEN {HAS_MONTHS} THEN 'months' ELSE {MICROSECONDS}::text END"
-            return sql.SQL(case).format(column.value)  # type: ignore[arg-type]
+            return sql.SQL(case).format(column.value)
         case _:
             return column.value
 
@@ -135,6 +133,4 @@ def changed_columns(before: Sequence[PgColumn], after: Sequence[PgColumn], locat
         what = f"`{name}` is gone"
     else:
         what = f"`{name}` is of type {new[name]}" + (f", it was {old[name]}" if name in old else " and new")
-    return unreadable(
-        f"the columns of {location.label} changed while it was read: {what}", "run the command again"
-    )
+    return unreadable(f"the columns of {location.label} changed while it was read: {what}", "run the command again")

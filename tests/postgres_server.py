@@ -8,8 +8,9 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,17 @@ class PostgresServer:
     binaries: Path
 
     @property
+    def password(self) -> str:
+        """The password of the reader."""
+        return PASSWORD
+
+    @property
     def host(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def location(self, table: str = "", *, user: str = OWNER, **options: str) -> str:
-        """The location of a table, or of a query among the options."""
-        named = {"table": table, **options} if table else options
-        return f"postgresql://{user}@{self.host}/{DATABASE}?" + "&".join(f"{key}={v}" for key, v in named.items())
+    def location(self, *, user: str = OWNER, **options: str) -> str:
+        """The location with these parameters, one of which is `table` or `query`."""
+        return f"postgresql://{user}@{self.host}/{DATABASE}?" + "&".join(f"{key}={v}" for key, v in options.items())
 
     def connect(self, database: str = DATABASE, **options: Any) -> psycopg.Connection[Any]:
         return psycopg.connect(
@@ -74,6 +79,12 @@ class PostgresServer:
         with self.connect() as connection:
             for statement in statements:
                 connection.execute(statement)  # type: ignore[call-overload]
+
+    def log_size(self) -> int:
+        return (self.folder / "log").stat().st_size
+
+    def log_since(self, size: int) -> str:
+        return (self.folder / "log").read_bytes()[size:].decode()
 
     def load(self, name: str, table: pa.Table) -> None:
         """Replace the table `name` by an Arrow table, whose rows are inserted in order."""
@@ -93,6 +104,20 @@ def type_of(kind: pa.DataType) -> str:
     return f"numeric({kind.precision}, {kind.scale})" if pa.types.is_decimal(kind) else _TYPES[kind]
 
 
+_SHARED = ExitStack()
+
+
+@cache
+def shared_server() -> PostgresServer:
+    """The server of this test session, started by whoever needs it first; `Unavailable` says why there is none."""
+    return _SHARED.enter_context(running())
+
+
+def stop_shared_server() -> None:
+    """Stop the server of this session, if it was started."""
+    _SHARED.close()
+
+
 @contextmanager
 def running() -> Iterator[PostgresServer]:
     """A server in a new folder, stopped and removed at the end; `Unavailable` says why there is none."""
@@ -104,7 +129,9 @@ def running() -> Iterator[PostgresServer]:
             shutil.chown(folder, user)
         data = folder / "data"
         _run(user, binaries / "initdb", "-D", data, "-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        (data / "pg_hba.conf").write_text(f"host all {READER} 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n")
+        (data / "pg_hba.conf").write_text(
+            f"host all {READER} 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
+        )
         port = _free_port()
         options = " ".join(f"-c {key}={value}" for key, value in {**_OPTIONS, "port": port}.items())
         options += f" -c unix_socket_directories={folder}"
