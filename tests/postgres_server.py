@@ -80,6 +80,11 @@ class PostgresServer:
             for statement in statements:
                 connection.execute(statement)  # type: ignore[call-overload]
 
+    def stop(self) -> None:
+        """Stop the server at once, if it is running."""
+        if (self.folder / "data" / "postmaster.pid").exists():
+            _run(_user(), self.binaries / "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "-w", "stop")
+
     def log_size(self) -> int:
         return (self.folder / "log").stat().st_size
 
@@ -137,14 +142,14 @@ def running() -> Iterator[PostgresServer]:
         options += f" -c unix_socket_directories={folder}"
         control = binaries / "pg_ctl"
         _run(user, control, "-D", data, "-l", folder / "log", "-w", "-t", "30", "-o", options, "start")
+        server = PostgresServer(port, folder, binaries)
         try:
-            server = PostgresServer(port, folder, binaries)
             with server.connect("postgres") as connection:
                 connection.execute(f"CREATE DATABASE {DATABASE}")  # type: ignore[call-overload]
                 connection.execute(f"CREATE ROLE {READER} LOGIN PASSWORD '{PASSWORD}'")  # type: ignore[call-overload]
             yield server
         finally:
-            _run(user, control, "-D", data, "-m", "immediate", "-w", "stop")
+            server.stop()
 
 
 def _find_binaries() -> Path:

@@ -58,8 +58,8 @@ def nested(values: Sequence[sql.Composable], codes: Sequence[sql.Composable], ro
     """A query of `codes`, called `c0` and so on, over `values` of the rows, called `x0` and so on."""
     inner = sql.SQL(", ").join(sql.SQL("{} AS {}").format(v, sql.Identifier(f"x{i}")) for i, v in enumerate(values))
     outer = sql.SQL(", ").join(sql.SQL("{} AS {}").format(c, sql.Identifier(f"c{i}")) for i, c in enumerate(codes))
-    # OFFSET 0 keeps the planner from writing each value out wherever it is used.
-    return sql.SQL("SELECT {} FROM (SELECT {} FROM {} OFFSET 0) AS v").format(outer, inner, rows)
+    # OFFSET 0 keeps the planner from computing a value again wherever it is used.
+    return sql.SQL("SELECT {} FROM (SELECT {} FROM {} OFFSET 0) AS v OFFSET 0").format(outer, inner, rows)
 
 
 def looked_up(text: sql.Composable, codes: Mapping[str, int]) -> sql.Composable:

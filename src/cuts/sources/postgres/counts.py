@@ -5,7 +5,7 @@ A COPY in binary format of columns without NULL has records of one length, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,53 +56,60 @@ def count_in_server(
 ) -> Marginals:
     """The same, summed in the server: only the counts of combinations of bins leave it; no code may be negative."""
     counter = Counter(codec, cliques)
-    sizes, names = codec.sizes, list(codec.sizes)
-    position = {name: sql.Identifier(f"c{i}") for i, name in enumerate(names)}
-    ends = np.cumsum([0, *(cells(joint, sizes) for joint in counter.joints)])
-    first_cell = dict(zip(counter.joints, ends.tolist(), strict=False))
-    sets: list[Clique] = [(), *counter.joints]  # without columns: all rows
-    rows = 0
+    joints, rows = counter.joints, 0
+    first_cell = np.cumsum([0, *(cells(joint, codec.sizes) for joint in joints)]).tolist()
     found: list[tuple[int, int]] = []
-    for start in range(0, len(sets), MAX_SETS):
-        some = sets[start : start + MAX_SETS]
-        used = [name for name in names if any(name in joint for joint in some)]
-        joint_of = {frozenset(joint): joint for joint in some}
-        for *codes, count in connection.execute(_grouped(encoded, used, some, position)):
-            # A column is NULL where it is not in the set: codes themselves never are.
-            code_of = {name: code for name, code in zip(used, codes, strict=True) if code is not None}
-            joint = joint_of[frozenset(code_of)]
-            if joint:
-                found.append((first_cell[joint] + _cell(code_of, joint, sizes), count))
-            else:
+    for start in range(0, max(1, len(joints)), MAX_SETS):
+        for *numbers, count in connection.execute(_grouped(encoded, joints[start : start + MAX_SETS], codec)):
+            # Of every row of the result at most one cell is not NULL: the one of the table that the count is about.
+            index, cell = next(((i, cell) for i, cell in enumerate(numbers) if cell is not None), (None, 0))
+            if index is None:
                 rows = count
+            else:
+                found.append((first_cell[start + index] + cell, count))
     found.sort()
     both: IntArray = np.array(found, dtype=np.int64).reshape(len(found), 2)
     counter.add_partial(both[:, 0], both[:, 1], rows)
     return counter.counts()
 
 
-def count_negative(connection: Connection, encoded: sql.Composable, codec: Codec, code: int) -> dict[str, int]:
-    """How many rows have this negative number, for every column in which some do."""
-    names = list(codec.sizes)
+def count_negative(
+    connection: Connection, encoded: sql.Composable, codec: Codec, negative: Sequence[int]
+) -> dict[tuple[str, int], int]:
+    """How many rows have one of these negative numbers, for every column and number that occur together."""
+    pairs = [(name, code) for name in codec.sizes for code in negative]
     sums = [
-        sql.SQL("count(*) FILTER (WHERE {} = {})").format(sql.Identifier(f"c{i}"), sql.Literal(code))
-        for i in range(len(names))
+        sql.SQL("count(*) FILTER (WHERE {} = {})").format(sql.Identifier(f"c{index}"), sql.Literal(code))
+        for index in range(len(codec.sizes))
+        for code in negative
     ]
     query = sql.SQL("SELECT {} FROM ({}) AS e").format(sql.SQL(", ").join(sums), encoded)
     counts = connection.execute(query).fetchone()
     assert counts is not None
-    return {name: count for name, count in zip(names, counts, strict=True) if count}
+    return {pair: count for pair, count in zip(pairs, counts, strict=True) if count}
 
 
-def _grouped(
-    encoded: sql.Composable, used: Sequence[str], sets: Sequence[Clique], position: Mapping[str, sql.Identifier]
-) -> sql.Composed:
-    """A query of the number of rows for every combination of codes of every set of columns."""
-    shown = [*(position[name] for name in used), sql.SQL("count(*)")]
-    grouping = [sql.SQL("({})").format(sql.SQL(", ").join(position[name] for name in names)) for names in sets]
-    return sql.SQL("SELECT {} FROM ({}) AS e GROUP BY GROUPING SETS ({})").format(
-        sql.SQL(", ").join(shown), encoded, sql.SQL(", ").join(grouping)
+def _grouped(encoded: sql.Composable, joints: Sequence[Clique], codec: Codec) -> sql.Composed:
+    """A query of the number of rows in every cell of every joint table, and of all rows.
+
+    Grouping by the number of a cell, not by several columns, keeps the planner from expecting so many groups that it
+    sorts all rows once per table.
+    """
+    keys = [sql.Identifier(f"k{index}") for index in range(len(joints))]
+    numbers = [sql.SQL("{} AS {}").format(_cell(joint, codec), key) for joint, key in zip(joints, keys, strict=True)]
+    sets = [sql.SQL("()"), *(sql.SQL("({})").format(key) for key in keys)]
+    return sql.SQL("SELECT {} FROM (SELECT {} FROM ({}) AS e OFFSET 0) AS j GROUP BY GROUPING SETS ({})").format(
+        sql.SQL(", ").join([*keys, sql.SQL("count(*)")]), sql.SQL(", ").join(numbers), encoded, sql.SQL(", ").join(sets)
     )
+
+
+def _cell(joint: Clique, codec: Codec) -> sql.Composable:
+    """The number of a row's cell in the flat table of a joint, whose last column varies fastest."""
+    position = {name: sql.Identifier(f"c{index}") for index, name in enumerate(codec.sizes)}
+    cell: sql.Composable = sql.SQL("0::int8")
+    for name in joint:
+        cell = sql.SQL("({}) * {} + {}").format(cell, sql.Literal(codec.sizes[name]), position[name])
+    return cell
 
 
 def _integer(wide: bool) -> sql.SQL:
@@ -121,11 +128,3 @@ def _records(data: bytes, record: np.dtype[np.void]) -> NDArray[np.void]:
     rest = len(data) % record.itemsize
     assert rest in (0, len(_LAST)), "a record of another length"
     return np.frombuffer(data[: len(data) - rest], dtype=record)
-
-
-def _cell(code_of: Mapping[str, int], joint: Clique, sizes: Mapping[str, int]) -> int:
-    """The number of a cell in the flat table of a joint, whose last column varies fastest."""
-    cell = 0
-    for name in joint:
-        cell = cell * sizes[name] + code_of[name]
-    return cell

@@ -49,7 +49,7 @@ class PrivatePostgresRows:
             codes = [bin_of(sql.Identifier(f"x{i}"), column, bins) for i, (column, bins) in enumerate(both)]
             encoded = nested(values, codes, self._kept_rows(connection, person, max_rows))
             has_bin = [sql.SQL("{} >= 0").format(sql.Identifier(f"c{i}")) for i in range(len(codes))]
-            kept = sql.SQL("SELECT * FROM ({} OFFSET 0) AS k WHERE {}").format(encoded, sql.SQL(" AND ").join(has_bin))
+            kept = sql.SQL("SELECT * FROM ({}) AS k WHERE {}").format(encoded, sql.SQL(" AND ").join(has_bin))
             return count_in_server(connection, kept, codec, cliques)
 
         return self._answer(summed)

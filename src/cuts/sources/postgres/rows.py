@@ -11,13 +11,12 @@ from cuts.count.marginals import Clique, Marginals
 from cuts.count.rows import Survey, SurveyOptions
 from cuts.count.survey import spread_sample, survey
 from cuts.data.codec import Codec
-from cuts.data.columns import Unmodelled
 from cuts.data.exchange.readable import check_rows, unreadable
 from cuts.data.table import Table
 from cuts.sources.postgres.bins import MISSING, OUTSIDE, encoded_rows
 from cuts.sources.postgres.counts import count_in_server, count_negative, count_stream
 from cuts.sources.postgres.location import Location
-from cuts.sources.postgres.relation import described
+from cuts.sources.postgres.relation import chosen, described
 from cuts.sources.postgres.server import Connection, session
 from cuts.sources.postgres.typed_rows import TypedRows
 from cuts.text.diagnostic import CutsError, Diagnostic, counted
@@ -62,6 +61,7 @@ class PostgresRows:
         in_server = self._location.counting == "server"
         with session(self._location) as connection:
             columns = self._typed.check_columns(described(connection, self._location))
+            names = [column.name for column in chosen(columns, _columns_of(codec), self._location)]
             encoded = encoded_rows(self._location, columns, codec) if _is_utf8(connection) else None
             if encoded is None and in_server:
                 raise not_in_sql()
@@ -73,8 +73,8 @@ class PostgresRows:
                     else count_stream(connection, encoded, codec, cliques, seen)
                 )
         if marginals is None:  # here, if not there; a value outside the schema is described by the same error
-            there = {column.name for column in columns}
-            names = [c.name for c in codec.schema if c.name in there and not isinstance(c, Unmodelled)]
+            present = {column.name for column in columns}
+            names += [name for name, _ in codec.schema.formulas if name in present]  # which are checked
             marginals = count(self._typed.blocks_of(names), codec, cliques, seen=seen)
         check_rows(marginals.rows, self._location.label)
         return marginals
@@ -83,13 +83,19 @@ class PostgresRows:
         self, connection: Connection, encoded: sql.Composable, codec: Codec, cliques: Sequence[Clique]
     ) -> Marginals:
         """The counts summed in the server, or an error that says how many values are outside the schema."""
+        wrong = count_negative(connection, encoded, codec, (OUTSIDE, MISSING))
         problems = [
-            *(outside(name, number) for name, number in count_negative(connection, encoded, codec, OUTSIDE).items()),
-            *(absent(name, number) for name, number in count_negative(connection, encoded, codec, MISSING).items()),
+            outside(name, number) if code == OUTSIDE else absent(name, number) for (name, code), number in wrong.items()
         ]
         if problems:
             raise CutsError(problems)
         return count_in_server(connection, encoded, codec, cliques)
+
+
+def _columns_of(codec: Codec) -> list[str]:
+    """The columns of the table that the bins are about."""
+    tied = {tie.hidden.name: tie.column for tie in codec.ties}
+    return [tied.get(bins.column.name, bins.column.name) for bins in codec.columns]
 
 
 def _is_utf8(connection: Connection) -> bool:
