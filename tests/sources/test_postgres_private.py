@@ -152,7 +152,7 @@ def test_texts_that_spell_numbers_count_as_numbers(postgres: PostgresServer, mis
         compare(postgres, TEXTS, pa.string(), column)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.text(st.sampled_from("0123456789eE+-._ \u00a0xinfa٣"), max_size=9)
@@ -169,7 +169,7 @@ def test_texts_mean_the_same_numbers_and_categories(postgres: PostgresServer, te
     compare(postgres, texts, pa.string(), Real("x", -1e300, 1e300, edges, missing=True))
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.floats() | st.none(), min_size=1, max_size=60))
 def test_floats_are_clipped_and_binned_alike(postgres: PostgresServer, cells: list[float | None]) -> None:
     edges = tuple(sorted({cell for cell in cells if cell is not None and -1e6 < cell < 1e6 and cell != 0}))

@@ -10,7 +10,11 @@ from fractions import Fraction
 from psycopg import sql
 
 from cuts.sources.postgres.relation import PgColumn
-from cuts.sources.postgres.typed_rows import HAS_MONTHS, MICROSECONDS
+
+# An interval has months, days and microseconds. `numeric` neither overflows nor rounds here.
+HAS_MONTHS = "date_part('year', {0}) <> 0 OR date_part('month', {0}) <> 0"
+MICROSECONDS = """(date_part('day', {0})::numeric * 86400000000 + date_part('hour', {0})::numeric * 3600000000
+    + date_part('minute', {0})::numeric * 60000000 + date_part('microseconds', {0})::numeric)"""
 
 _OVERFLOW = 2**1024 - 2**970  # from here on, the nearest float64 would be 2^1024
 _UNDERFLOW = Fraction(1, 2**1075)  # up to here, the nearest float64 is zero

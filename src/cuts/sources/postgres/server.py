@@ -187,7 +187,7 @@ def withheld() -> Diagnostic:
     return Diagnostic(
         "core-failed",
         "the server could not count the private rows; the reason is withheld, because it could depend on the rows",
-        help="no budget was spent and no output was written; the server's own log has the reason",
+        help="no output was written; the server's own log has the reason",
         exit_code=PRIVACY,
     )
 

@@ -13,16 +13,12 @@ from cuts.data.exchange.readable import check_rows, unreadable
 from cuts.data.exchange.streams import ROWS
 from cuts.data.table import Table
 from cuts.sources.postgres.location import Location
+from cuts.sources.postgres.numbers import HAS_MONTHS, MICROSECONDS
 from cuts.sources.postgres.relation import PgColumn, chosen, described, ordered, rows_of, way_out
 from cuts.sources.postgres.server import copied, session
 from cuts.text.diagnostic import CutsError
 
 _FAILED_COLUMN = re.compile(r"In CSV column #(\d+)")
-_MONTHS = "date_part('year', {0}) <> 0 OR date_part('month', {0}) <> 0"
-# Exact whole numbers, since `numeric` neither overflows nor rounds here. Days are of 24 hours.
-MICROSECONDS = """(date_part('day', {0})::numeric * 86400000000 + date_part('hour', {0})::numeric * 3600000000
-    + date_part('minute', {0})::numeric * 60000000 + date_part('microseconds', {0})::numeric)"""
-HAS_MONTHS = _MONTHS
 
 
 class TypedRows:
