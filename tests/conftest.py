@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -27,3 +29,23 @@ def _temporary_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUTS_LEDGER", str(tmp_path_factory.mktemp("ledger") / "ledger.jsonl"))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stopped_servers() -> Iterator[None]:
+    """Servers that tests started are stopped at the end, in every process that runs tests."""
+    yield
+    if "postgres_server" in sys.modules:
+        sys.modules["postgres_server"].stop_shared_server()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Any:
+    """A PostgreSQL server, or the reason why there is none."""
+    pytest.importorskip("psycopg")
+    from postgres_server import Unavailable, shared_server
+
+    try:
+        return shared_server()
+    except Unavailable as reason:
+        pytest.skip(str(reason))

@@ -104,6 +104,20 @@ class Counter:
         self._blocks += 1
         self.rows += rows
 
+    @property
+    def joints(self) -> tuple[Clique, ...]:
+        """The joint tables that are counted, from which the cliques are summed out."""
+        return tuple(self._into)
+
+    def add_partial(self, cells: IntArray, counts: IntArray, rows: int) -> None:
+        """Add counts of other rows in some cells, in increasing order; cells are numbered through all joint tables."""
+        start = 0
+        for table in self._into.values():
+            first, last = np.searchsorted(cells, (start, start + len(table)))
+            table[cells[first:last] - start] += counts[first:last]
+            start += len(table)
+        self.rows += rows
+
     def counts(self) -> Marginals:
         """The counts of the rows added so far; call it last, since the result may share the arrays of this counter."""
         return _finish(self._into, self.rows, self._codec, self._cliques)

@@ -16,6 +16,7 @@ from cuts.lang import recover, syntax
 from cuts.lang.keywords import terminals
 from cuts.lang.pieces import pieces
 from cuts.lang.syntax import MAX_NESTED, Program
+from cuts.text.credentials import check_no_password
 from cuts.text.diagnostic import CutsError, Diagnostic
 from cuts.text.source import Source, Span
 from cuts.vocab.names import canonical
@@ -31,7 +32,8 @@ def parse(text: str, name: str = "program.cuts") -> Program:
 
 
 def parse_source(source: Source) -> Program:
-    """The program of a source."""
+    """The program of a source, which is refused if it holds a password: models keep their program."""
+    check_no_password(source.text)
     parts, after = pieces(source.text)
     try:
         program = _build("program", source.text, 0)

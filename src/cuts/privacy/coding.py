@@ -22,14 +22,14 @@ from cuts.data.physical import as_numbers
 from cuts.data.table import Bools, Floats, IntArray, Table
 from cuts.data.temporal import parse_moment, show_moment
 
-_NO_BIN = -1  # of a cell that removes its row
+NO_BIN = -1  # of a cell that removes its row
 _DAY_SECONDS = 86_400
 _TEXTS = (
     *(pa.string(), pa.large_string(), pa.string_view()),
     *(pa.binary(), pa.large_binary(), pa.binary_view()),
 )
-_TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")  # 007 is a name
+TRUTHS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?")  # 007 is a name
 _SPAN = re.compile(r"(-?[0-9]{1,9}) days \+?([0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")
 
 
@@ -46,9 +46,9 @@ def encode_cells(block: Table, codec: Codec) -> tuple[Codes, Bools]:
     kept = np.ones(block.rows, dtype=np.bool_)
     codes: Codes = {}
     for bins in codec.columns:
-        chunks = [_codes(chunk, bins) for chunk in block.column(bins.column.name).chunks]
+        chunks = [cell_bins(chunk, bins) for chunk in block.column(bins.column.name).chunks]
         codes[bins.column.name] = np.concatenate([np.zeros(0, dtype=np.int64), *chunks])
-        kept &= codes[bins.column.name] != _NO_BIN
+        kept &= codes[bins.column.name] != NO_BIN
     return {name: np.where(kept, column, 0) for name, column in codes.items()}, kept
 
 
@@ -72,19 +72,20 @@ def float_text(number: float) -> str | None:
     return str(int(number)) if abs(number) < LARGEST_WHOLE and number == int(number) else repr(number)
 
 
-def _codes(values: pa.Array, bins: ColumnBins) -> IntArray:
+def cell_bins(values: pa.Array, bins: ColumnBins) -> IntArray:
+    """The bin of every cell, `NO_BIN` where its row is removed."""
     values = _unwrapped(values)
     if pa.types.is_dictionary(values.type):
-        by_index: IntArray = np.append(_codes(values.dictionary, bins), _missing_bin(bins))
+        by_index: IntArray = np.append(cell_bins(values.dictionary, bins), missing_bin(bins))
         return by_index[_indices(values)]
     if isinstance(bins, CategoryBins):
         coded = _texts(values).dictionary_encode()
         bin_of = _category_bin(bins)
-        by_text = [_missing_bin(bins) if text is None else bin_of(text) for text in _decoded(coded.dictionary)]
-        return np.array([*by_text, _missing_bin(bins)], dtype=np.int64)[_indices(coded)]
+        by_text = [missing_bin(bins) if text is None else bin_of(text) for text in _decoded(coded.dictionary)]
+        return np.array([*by_text, missing_bin(bins)], dtype=np.int64)[_indices(coded)]
     numbers = np.clip(_numbers(values, bins.column), bins.column.low, bins.column.high)
     codes = np.searchsorted(np.array(bins.edges), numbers, side="right").astype(np.int64) - 1
-    return np.where(np.isnan(numbers), _missing_bin(bins), codes)
+    return np.where(np.isnan(numbers), missing_bin(bins), codes)
 
 
 def _indices(coded: pa.DictionaryArray) -> IntArray:
@@ -103,37 +104,47 @@ def _unwrapped(values: pa.Array) -> pa.Array:
 # --- categories
 
 
+def named_bins(bins: CategoryBins) -> dict[str, int]:
+    """The bin of every category, by its name."""
+    owner = {category: i for i, group in enumerate(bins.groups) for category in group}
+    return {category: owner.get(category, 0) for category in bins.column.categories}
+
+
+def number_bins(bins: CategoryBins) -> dict[float, int]:
+    """The bin of every category that spells a number, by that number; the first one if several spell the same."""
+    bin_by_name = named_bins(bins)
+    numeric = [category for category in bin_by_name if NUMBER.fullmatch(category)]
+    return {float(category): bin_by_name[category] for category in reversed(numeric)}
+
+
 def _category_bin(bins: CategoryBins) -> Callable[[str], int]:
     """The bin of a text: as written, without surrounding blanks, or as the truth value or number it spells."""
-    owner = {category: i for i, group in enumerate(bins.groups) for category in group}
-    bin_by_name = {category: owner.get(category, 0) for category in bins.column.categories}
-    numeric = [category for category in bin_by_name if _NUMBER.fullmatch(category)]
-    numbers = {float(category): bin_by_name[category] for category in reversed(numeric)}
-    missing, unknown = _missing_bin(bins), _unknown_bin(bins)
+    bin_by_name, numbers = named_bins(bins), number_bins(bins)
+    missing, unknown = missing_bin(bins), unknown_bin(bins)
 
     def bin_of(text: str) -> int:
         bare = text.strip()
-        for written in (text, bare, _TRUTHS.get(bare, bare)):
+        for written in (text, bare, TRUTHS.get(bare, bare)):
             if written in bin_by_name:
                 return bin_by_name[written]
         if not bare:
             return missing
-        return numbers.get(float(bare), unknown) if _NUMBER.fullmatch(bare) else unknown
+        return numbers.get(float(bare), unknown) if NUMBER.fullmatch(bare) else unknown
 
     return bin_of
 
 
-def _missing_bin(bins: ColumnBins) -> int:
+def missing_bin(bins: ColumnBins) -> int:
     """The bin of a missing cell."""
     if bins.column.missing:
         return bins.size - 1
-    return _other_bin(bins) if isinstance(bins, CategoryBins) else _NO_BIN
+    return _other_bin(bins) if isinstance(bins, CategoryBins) else NO_BIN
 
 
-def _unknown_bin(bins: CategoryBins) -> int:
+def unknown_bin(bins: CategoryBins) -> int:
     """The bin of a text that is not a category."""
     other = _other_bin(bins)
-    return bins.size - 1 if other == _NO_BIN and bins.column.missing else other
+    return bins.size - 1 if other == NO_BIN and bins.column.missing else other
 
 
 def _other_bin(bins: CategoryBins) -> int:
@@ -142,7 +153,7 @@ def _other_bin(bins: CategoryBins) -> int:
         for index, group in enumerate(bins.groups):
             if any(map(is_other, group)):
                 return index
-    return _NO_BIN
+    return NO_BIN
 
 
 def _texts(values: pa.Array) -> pa.Array:

@@ -20,6 +20,7 @@ from cuts.count.rows import Rows
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.privacy.reading import PrivateRows
+from cuts.text.credentials import check_no_password
 
 
 class Source(Protocol):
@@ -94,11 +95,14 @@ def open_source(data: object, csv: CsvOptions = CsvOptions()) -> Source:
     >>> open_source(pa.table({"x": [1, 2]})).rows().form is None
     True
     """
+    if isinstance(data, str):
+        check_no_password(data)  # before any message repeats the location
     return _kind_of(data).open(data, csv)
 
 
 def open_beside(location: str, folder: Path, csv: CsvOptions = CsvOptions()) -> Source | None:
     """The source that a program in `folder` names by its scheme or its embedded table; None if it may be a file."""
+    check_no_password(location)
     kind = _kind_of(location)
     return None if kind.is_fallback else kind.open(kind.beside(location, folder), csv)
 
