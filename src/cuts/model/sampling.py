@@ -25,7 +25,7 @@ from cuts.lang.binder import bind_predicate
 from cuts.lang.parser import parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal
 from cuts.lang.targets import Targets, targets_of
-from cuts.lang.walks import statistics_of
+from cuts.lang.walks import columns_of, statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
@@ -262,7 +262,8 @@ class _RowSource:
 
 def _checked(table: Table, source: _RowSource) -> Table:
     """The table; a row that violates a condition is a mistake of ours, never of the model."""
-    typed = conform(table, source.codec.schema)
+    needed = frozenset().union(*map(columns_of, source.preds))
+    typed = conform(table, source.codec.schema, needed) if needed else table
     for pred in source.preds:
         violated = int((~exact.mask(pred, typed)).sum())
         if violated:
