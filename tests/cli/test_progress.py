@@ -38,7 +38,12 @@ def test_every_long_stage_of_a_run_says_how_much_of_it_is_done() -> None:
     def heard(share: float) -> None:
         shares[stages[-1]].append(share)
 
-    observer = Observer(stages.append, fitted=lambda step: heard(step.step / step.steps), advanced=heard)
+    observer = Observer(
+        stages.append,
+        fitted=lambda step: heard(step.step / step.steps),
+        advanced=heard,
+        drawn=lambda rows, total: heard(rows / total),
+    )
     config = {"steps": 30, "components": 10}
     run(make_request(PROGRAM, people(), label="paid", config=config), panel=("xgboost",), observer=observer)
     assert stages == [

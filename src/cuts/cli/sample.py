@@ -13,7 +13,7 @@ from cuts.cli import options
 from cuts.cli.progress import show_progress
 from cuts.cli.request import check_apart, check_output
 from cuts.cli.run_result import written, written_data
-from cuts.cli.shared import interruptible, print_json
+from cuts.cli.shared import print_json, stoppable
 from cuts.data.exchange.parts import PartsFolder, output_at
 from cuts.lang.spec import Privacy, RowRule
 from cuts.text.diagnostic import usage_error
@@ -68,8 +68,7 @@ def sample(
     if seed_rows is not None and rows is not None:
         raise usage_error("bad-count", "`-n` and `--seed-rows` exclude each other", "one row is generated per seed row")
     loaded = store.load(model)
-    with show_progress(quiet) as shown, interruptible(shown, {"": _help(target), "verifying": _WRITTEN}) as observer:
-        observer.stage("sampling rows")
+    with stoppable("the rows were written", _help(target)), show_progress(quiet, "sampling rows") as observer:
         drawn = sample(
             loaded,
             rows,
@@ -80,10 +79,8 @@ def sample(
             output=target,
             observer=observer,
         )
-        restricted = " and ".join(name for name, given in (("--where", where), ("--seed-rows", seed_rows)) if given)
-        if loaded.spec.commands:
-            observer.stage("verifying")
-        verdicts = verify_sample(loaded, drawn, only_rules=bool(restricted))
+    restricted = " and ".join(name for name, given in (("--where", where), ("--seed-rows", seed_rows)) if given)
+    verdicts = verify_sample(loaded, drawn, only_rules=bool(restricted))
     others = any(not isinstance(command, RowRule | Privacy) for command in loaded.spec.commands)
     if format == "json":
         data = render.as_data(verdicts)
@@ -97,12 +94,6 @@ def sample(
     raise typer.Exit(0 if holds(verdicts) else 1)
 
 
-_WRITTEN = "the table was written"
-
-
 def _help(target: Path | PartsFolder) -> str:
-    return (
-        "ask for fewer rows with `-n`"
-        if isinstance(target, PartsFolder)
-        else "nothing was written; ask for fewer rows with `-n`"
-    )
+    fewer = "ask for fewer rows with `-n`"
+    return fewer if isinstance(target, PartsFolder) else f"nothing was written; {fewer}"

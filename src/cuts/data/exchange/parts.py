@@ -8,6 +8,7 @@ Readers of Parquet folders skip the manifest, whose name starts with an undersco
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 from pyarrow import parquet as pq
 
+from cuts.data.exchange.streams import kind_of
 from cuts.text.diagnostic import CutsError, listed, usage_error
 from cuts.text.files import unwritable, write_text
 
@@ -48,13 +50,14 @@ class PartsFolder:
 
 
 def output_at(place: str | Path) -> Path | PartsFolder:
-    """Where a table is written: a folder if the name ends in a slash or is an existing folder, otherwise a file.
+    """Where a table is written: a folder if the name ends in a slash or is one without a table's ending, else a file.
 
     >>> output_at("synthetic/"), output_at("synthetic.csv")
     (PartsFolder(path=PosixPath('synthetic')), PosixPath('synthetic.csv'))
     """
     path = Path(place)
-    return PartsFolder(path) if str(place).endswith(("/", "\\")) or path.is_dir() else path
+    is_folder = str(place).endswith(("/", os.sep)) or (path.is_dir() and kind_of(path) is None)
+    return PartsFolder(path) if is_folder else path
 
 
 @contextmanager
@@ -70,8 +73,8 @@ def open_parts(folder: PartsFolder, identity: Mapping[str, Any], rows: Mapping[s
         path.mkdir(exist_ok=True)
         lock = FileLock(path / _LOCK, timeout=0)
         with lock:
-            finished = _finished(folder, identity, rows)
             try:
+                finished = _finished(folder, identity, rows)
                 if finished != rows.keys():
                     _write_manifest(path, identity, complete=False)
                 yield finished
