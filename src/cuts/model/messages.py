@@ -40,11 +40,11 @@ def _exactly(stream: BinaryIO, count: int) -> bytes:
     return found
 
 
-def pack_table(table: pa.Table) -> pa.Buffer:
+def pack_table(table: pa.Table | pa.RecordBatch) -> pa.Buffer:
     """The rows of a table."""
     sink = pa.BufferOutputStream()
     with ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+        writer.write(table)
     return sink.getvalue()
 
 
@@ -54,7 +54,7 @@ def unpack_table(content: bytes) -> pa.Table:
 
 
 def pack_form(form: FileForm | None) -> Any:
-    """What the types of a Parquet file depend on: a table of these types without rows."""
+    """What the types of a Parquet file depend on: a batch of these types without rows, which has the dictionaries."""
     if form is None:
         return b""
     columns = [
@@ -63,7 +63,7 @@ def pack_form(form: FileForm | None) -> Any:
         else pa.array([], field.type)
         for field in form.schema
     ]
-    return pack_table(pa.table(columns, schema=form.schema))
+    return pack_table(pa.record_batch(columns, schema=form.schema))
 
 
 def unpack_form(content: bytes) -> FileForm | None:
