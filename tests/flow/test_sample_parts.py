@@ -154,14 +154,19 @@ def test_parts_have_the_types_of_the_file_that_was_fitted(tmp_path: Path) -> Non
 # --- continued
 
 
-def test_a_finished_part_is_not_written_again(tmp_path: Path, whole: Path) -> None:
+def test_a_finished_part_is_not_written_again_but_counted(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "MAX_KEPT", 100_000)
     folder = copy(whole, tmp_path / "out")
     (folder / "part-00001.parquet").unlink()
     (folder / "part-00007.parquet").write_bytes(b"PAR1 and then the power failed")
     before = (folder / "part-00000.parquet").stat().st_mtime_ns
     drawn = sample(a_model(RULE), ROWS, seed=3, output=PartsFolder(folder))
     assert (drawn.rows, drawn.parts, drawn.kept) == (ROWS, PARTS, PARTS - 2)
-    assert drawn.table.rows == ROWS
+    assert drawn.totals is not None
+    assert drawn.totals.rows == ROWS > drawn.table.rows
+    assert drawn.totals.rules[0].satisfied == ROWS
     assert (folder / "part-00000.parquet").stat().st_mtime_ns == before
     assert bytes_in(folder) == bytes_in(whole)
     assert sample(a_model(RULE), ROWS, seed=3, output=PartsFolder(folder)).kept == PARTS
