@@ -33,7 +33,7 @@ from cuts.progress import Observer
 from cuts.read.totals import Totals
 from cuts.text.diagnostic import counted, usage_error
 
-MAX_KEPT = 1_000_000  # rows kept in memory of those that are written to files
+MAX_KEPT = 500_000  # rows kept in memory of those that are written to files
 ROWS_VERSION = 1  # of what a seed means: raised when the same model and seed give other rows than before
 
 Output = Path | PartsFolder
