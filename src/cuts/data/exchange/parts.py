@@ -123,7 +123,10 @@ def _finished(folder: PartsFolder, identity: Mapping[str, Any], rows: Mapping[st
             "repeat the command of that draw to continue it, or name another folder",
         )
     _check_known(folder, frozenset(rows))
-    return frozenset(name for name, count in rows.items() if _rows_in(folder.path / name) == count)
+    finished = frozenset(name for name, count in rows.items() if _rows_in(folder.path / name) == count)
+    for name in rows.keys() - finished:
+        (folder.path / name).unlink(missing_ok=True)  # damaged: it must not count as a part
+    return finished
 
 
 def _check_known(folder: PartsFolder, names: frozenset[str]) -> None:
