@@ -38,7 +38,12 @@ def test_every_long_stage_of_a_run_says_how_much_of_it_is_done() -> None:
     def heard(share: float) -> None:
         shares[stages[-1]].append(share)
 
-    observer = Observer(stages.append, fitted=lambda step: heard(step.step / step.steps), advanced=heard)
+    observer = Observer(
+        stages.append,
+        fitted=lambda step: heard(step.step / step.steps),
+        advanced=heard,
+        drawn=lambda rows, total: heard(rows / total),
+    )
     config = {"steps": 30, "components": 10}
     run(make_request(PROGRAM, people(), label="paid", config=config), panel=("xgboost",), observer=observer)
     assert stages == [
@@ -92,3 +97,17 @@ def test_quiet_work_speaks_now_and_then_on_a_terminal_only(
             sleep(0.01)
     lines = said.getvalue().splitlines()
     assert {*lines} == ({"still fitting (0 min in all)"} if stream is Terminal else set())
+
+
+def test_lines_give_the_rows_per_second(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "LINE_INTERVAL", 0.0)
+    now = 100.0
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    with progress.show_progress(quiet=False) as observer:
+        for rows in (1_000, 3_000, 5_000):
+            observer.drawn(rows, 10_000)
+            now += 2.0
+    assert capsys.readouterr().err.splitlines() == [
+        "  3,000 of 10,000 rows, 1,000 rows/s, 7 s left",
+        "  5,000 of 10,000 rows, 1,000 rows/s, 5 s left",
+    ]

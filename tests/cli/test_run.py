@@ -111,6 +111,21 @@ def test_the_table_is_of_the_kind_its_ending_tells(folder: Path, name: str) -> N
     assert (table.rows, table.names) == (33, ("age", "ward", "smokes"))
 
 
+def test_a_folder_gets_parts_and_is_continued(folder: Path) -> None:
+    output, _, code = apart("run p.cuts -n 300 -o out/ -q --config fast.toml", folder)
+    assert code == 0
+    assert "300 rows written to out/ (1 part)" in output
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["_manifest.json", "part-00000.parquet"]
+    assert_rules_hold(read_table(folder / "out" / "part-00000.parquet").arrow.to_pylist())
+    output, _, code = apart("run p.cuts -n 300 -o out -q --config fast.toml --format json", folder)
+    assert code == 0
+    found = json.loads(output)
+    assert (found["output"], found["rows"], found["parts"], found["kept_parts"]) == ("out/", 300, 1, 1)
+    _, errors, code = apart("run p.cuts -n 301 -o out/ -q --config fast.toml", folder)
+    assert code == 2
+    assert "error[other-draw]: out/ holds a table of another draw (rows: 300 there, 301 now" in errors
+
+
 def test_quiet_says_nothing_and_the_result_is_the_same(folder: Path) -> None:
     (folder / "warned.cuts").write_text(
         RULES.replace("END;", "    ENFORCE: age >= 10;\n    ENFORCE: E[age] == 50 WITHIN 50;\n\nEND;")

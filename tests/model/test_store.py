@@ -32,7 +32,7 @@ from cuts.lang.parser import parse
 from cuts.model.facts import Facts, RuleFacts, TradeOff, Trial
 from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
-from cuts.model.store import Model, load, save
+from cuts.model.store import Model, fingerprint, load, save
 from cuts.text.diagnostic import CutsError
 
 ROWS = Table(
@@ -286,3 +286,9 @@ def test_numbers_that_are_no_model_are_refused(saved: Path, tmp_path: Path, chan
 def test_the_page_of_the_code_is_there() -> None:
     assert "cuts fit" in page("bad-model")
     assert io.StringIO(page("bad-model")).readline() == "# bad-model\n"
+
+
+def test_a_fingerprint_is_of_the_model_not_of_its_file(tmp_path: Path) -> None:
+    save(a_model(), tmp_path / "m.synth")
+    assert fingerprint(load(tmp_path / "m.synth")) == fingerprint(a_model())
+    assert fingerprint(a_model(seed=1)) != fingerprint(a_model())

@@ -25,10 +25,10 @@ QUIET_INTERVAL = 60.0  # the same with `--quiet`, on a terminal
 
 
 @contextmanager
-def show_progress(quiet: bool) -> Iterator[Observer]:
-    """The observer of a fit that shows its progress on stderr."""
+def show_progress(quiet: bool, doing: str = "starting") -> Iterator[Observer]:
+    """The observer that shows the progress of long work on stderr; `doing` is said of what comes before any stage."""
     if quiet and sys.stderr.isatty():
-        with _signs_of_life() as observer:
+        with _signs_of_life(doing) as observer:
             yield observer
     elif quiet:
         yield Observer()
@@ -41,15 +41,15 @@ def show_progress(quiet: bool) -> Iterator[Observer]:
             console=Console(stderr=True),
             transient=True,
         ) as bar:
-            yield _bar(bar)
+            yield _bar(bar, doing)
     else:
         yield _lines()
 
 
 @contextmanager
-def _signs_of_life() -> Iterator[Observer]:
+def _signs_of_life(doing: str) -> Iterator[Observer]:
     """An observer that says once in a while what is being done: whoever waits knows that it goes on."""
-    current, began, done = "starting", monotonic(), Event()
+    current, began, done = doing, monotonic(), Event()
 
     def stage(text: str) -> None:
         nonlocal current
@@ -73,11 +73,26 @@ def warn(diagnostics: Sequence[Diagnostic], source: Source) -> None:
     say(as_text(diagnostics, source))
 
 
-def _bar(bar: Progress) -> Observer:
-    task = bar.add_task("", total=None, note="")
+class _RowRate:
+    """Rows per second since the first report: processes that start up draw nothing yet."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None
+
+    def at(self, rows: int) -> float:
+        """The rate now that this many rows are drawn; 0 as long as it is not known."""
+        began, before = self._first = self._first or (monotonic(), rows)
+        return max(rows - before, 0) / max(monotonic() - began, 1e-3)
+
+
+def _bar(bar: Progress, doing: str) -> Observer:
+    task = bar.add_task(doing, total=None, note="")
+
+    rate = _RowRate()
 
     def stage(text: str) -> None:
-        nonlocal task
+        nonlocal task, rate
+        rate = _RowRate()
         bar.remove_task(task)  # its length says nothing about the next stage
         task = bar.add_task(text, total=None, note="")
 
@@ -94,7 +109,12 @@ def _bar(bar: Progress) -> Observer:
     def advanced(share: float) -> None:
         bar.update(task, completed=share, total=1.0)
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced)
+    def drawn(rows: int, total: int) -> None:
+        found = rate.at(rows)
+        speed = f", {found:,.0f} rows/s" if found else ""
+        bar.update(task, completed=rows, total=total, note=f"{rows:,} of {total:,} rows{speed}")
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn)
 
 
 def _lines() -> Observer:
@@ -108,9 +128,11 @@ def _lines() -> Observer:
         last = monotonic()
         return True
 
+    rate = _RowRate()
+
     def stage(text: str) -> None:
-        nonlocal first
-        first = None
+        nonlocal first, rate
+        first, rate = None, _RowRate()
         say(text)
 
     def left(share: float) -> str:
@@ -140,4 +162,9 @@ def _lines() -> Observer:
         if time and is_time():
             say(f"  {100 * share:.0f} % done{time}")
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced)
+    def drawn(rows: int, total: int) -> None:
+        found = rate.at(rows)
+        if found and is_time():
+            say(f"  {rows:,} of {total:,} rows, {found:,.0f} rows/s, {(total - rows) / found:.0f} s left")
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn)

@@ -70,11 +70,7 @@ def interruptible(observer: Observer, helps: Mapping[str, str]) -> Iterator[Obse
     try:
         yield replace(observer, stage=stage)
     except KeyboardInterrupt as error:
-        help = helps.get(current, helps[""])
-        stopped = CutsError([Diagnostic("interrupted", f"stopped while {current}", help=help, exit_code=130)])
-        for note in getattr(error, "__notes__", ()):
-            stopped.add_note(note)
-        raise stopped from None
+        raise _stopped(f"stopped while {current}", helps.get(current, helps[""]), error) from None
 
 
 @contextmanager
@@ -82,8 +78,15 @@ def stoppable(until: str, help: str) -> Iterator[None]:
     """Work that Ctrl-C stops with a message."""
     try:
         yield
-    except KeyboardInterrupt:
-        raise CutsError([Diagnostic("interrupted", f"stopped before {until}", help=help, exit_code=130)]) from None
+    except KeyboardInterrupt as error:
+        raise _stopped(f"stopped before {until}", help, error) from None
+
+
+def _stopped(title: str, help: str, error: KeyboardInterrupt) -> CutsError:
+    stopped = CutsError([Diagnostic("interrupted", title, help=help, exit_code=130)])
+    for note in getattr(error, "__notes__", ()):
+        stopped.add_note(note)
+    return stopped
 
 
 def wants_json(words: Sequence[str]) -> bool:

@@ -55,9 +55,14 @@ def supply(mix: Mixture, rules: Diagram | None = None, atoms: Sequence[Atoms] = 
     return Supply(prior, prior * _held(rules, _variables(dists, groups)), dists, rules, groups)
 
 
-def chunks(rows: int) -> Iterator[tuple[int, int]]:
-    """The number and the rows of every chunk of a draw."""
-    return ((number, min(CHUNK, rows - number * CHUNK)) for number in range(-(-rows // CHUNK)))
+def chunk_count(rows: int) -> int:
+    """The number of chunks of a draw."""
+    return -(-rows // CHUNK)
+
+
+def chunk_bounds(number: int, rows: int) -> tuple[int, int]:
+    """The rows of a chunk: the position of its first row, and of the row after its last."""
+    return number * CHUNK, min((number + 1) * CHUNK, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

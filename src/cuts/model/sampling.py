@@ -7,10 +7,7 @@ A program that states statistics has its rows selected from a pool of drawn ones
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +23,7 @@ from cuts.lang.binder import bind_predicate
 from cuts.lang.parser import parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal
 from cuts.lang.targets import Targets, targets_of
-from cuts.lang.walks import statistics_of
+from cuts.lang.walks import columns_of, statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
@@ -34,6 +31,7 @@ from cuts.logic.tie_choice import keeps_exact
 from cuts.logic.ties import range_rules, substitute
 from cuts.model import draw
 from cuts.model.calibrate import Calibration, calibrate
+from cuts.model.device import use_threads
 from cuts.model.fine import FineDraw
 from cuts.model.group_shares import hold
 from cuts.model.mixture import split
@@ -42,9 +40,6 @@ from cuts.read import exact
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed, usage_error
 from cuts.text.source import Source
 from cuts.vocab.names import statistics
-
-_Chunk = TypeVar("_Chunk")
-_Made = TypeVar("_Made")
 
 POOL_FACTOR = 4  # rows drawn for each row of a table whose statistics are stated
 LARGER_POOL_FACTOR = 12  # the same when the weights leave too few of them
@@ -60,27 +55,47 @@ class Chunk:
     calibration: Calibration | None = None
 
 
-def sample_table(
-    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
-) -> Table:
-    """The rows of `sample_chunks` as one table."""
-    return Table.join(list(sample_blocks(model, rows, where=where, seed=seed, workers=workers)))
+def sample_table(model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0) -> Table:
+    """The rows of `plan_chunks` as one table."""
+    return Table.join(list(sample_blocks(model, rows, where=where, seed=seed)))
 
 
-def sample_blocks(
-    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
-) -> Iterator[Table]:
-    """The tables of `sample_chunks`."""
-    return (chunk.table for chunk in sample_chunks(model, rows, where=where, seed=seed, workers=workers))
+def sample_blocks(model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0) -> Iterator[Table]:
+    """The tables of `plan_chunks`, in order."""
+    chunks = plan_chunks(model, rows, where=where, seed=seed)
+    return (chunks.make(number).table for number in range(chunks.count))
 
 
-def sample_chunks(
-    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
-) -> Iterator[Chunk]:
-    """Rows of a model, chunk by chunk: exactly as many as asked for, all of them satisfying the program's row rules.
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunks:
+    """The rows of a draw in chunks; each is a function of the model, the seed and its number.
+
+    Any process or machine that has the model therefore makes the same rows, whatever it made before.
+    """
+
+    rows: int  # of all chunks
+    count: int
+    _bounds: Callable[[int], tuple[int, int]]
+    _make: Callable[[int], Chunk]
+
+    def bounds(self, number: int) -> tuple[int, int]:
+        """The rows of a chunk: the position of its first row, and of the row after its last."""
+        if not 0 <= number < self.count:
+            raise IndexError(f"there is no chunk {number} of {self.count}")
+        return self._bounds(number)
+
+    def make(self, number: int) -> Chunk:
+        """The rows of a chunk. Computed on one thread: sums over several may differ in the last digit."""
+        self.bounds(number)
+        with use_threads(1):
+            return self._make(number)
+
+
+def plan_chunks(model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0) -> Chunks:
+    """The chunks of a draw of exactly as many rows as asked for, all of them satisfying the program's row rules.
 
     The table has the statistics the program states. `where` restricts the rows further, exactly; they are then drawn as
-    the model has them. The same seed gives the same rows for any number of workers.
+    the model has them. Raises `CutsError` if no row of the model satisfies the rules and `where`.
     """
     total = model.facts.rows if rows is None else rows
     if total < 1:
@@ -90,15 +105,22 @@ def sample_chunks(
     goals = calibrated(model.spec) if where is None else ()
     shares = model.facts.group_shares if where is None else ()
     if not goals and not shares:
-        return _mapped(lambda chunk: Chunk(_drawn(model, source, *chunk)), draw.chunks(total), workers)
+        return Chunks(
+            total,
+            draw.chunk_count(total),
+            lambda number: draw.chunk_bounds(number, total),
+            lambda number: Chunk(_drawn(model, source, number, *draw.chunk_bounds(number, total))),
+        )
     targets = (*(targets_of(goal.goal, model.spec.schema) for goal in goals), *map(hold, shares))
     whole = total <= MAX_WHOLE and any(_counts_rows(goal) for goal in goals)
+    count = 1 if whole else draw.chunk_count(total)
 
-    def make(chunk: tuple[int, tuple[int, int]]) -> Chunk:
-        number, (start, end) = chunk
-        return _selected(model, source, targets, number, start, end, total)
+    def bounds(number: int) -> tuple[int, int]:  # chunks of nearly the same size: a small one has few rows to select
+        return total * number // count, total * (number + 1) // count
 
-    return _mapped(make, enumerate(_even(total, whole=whole)), workers)
+    return Chunks(
+        total, count, bounds, lambda number: _selected(model, source, targets, number, *bounds(number), total)
+    )
 
 
 def calibrated(spec: Spec) -> tuple[TableGoal, ...]:
@@ -140,12 +162,11 @@ def _completed(model: Model, source: _RowSource, given: Table, seed: int) -> Tab
 # --- chunks
 
 
-def _drawn(model: Model, source: _RowSource, number: int, size: int) -> Table:
+def _drawn(model: Model, source: _RowSource, number: int, start: int, end: int) -> Table:
     """A chunk of rows as the model has them."""
-    drawn = draw.draw(source.supply(number), size, seed=source.seed, chunk=number, drawing=model.config.drawing)
-    first = number * draw.CHUNK
+    drawn = draw.draw(source.supply(number), end - start, seed=source.seed, chunk=number, drawing=model.config.drawing)
     values = source.values(drawn, number)
-    return _checked(decode(drawn.codes, source.codec, seed=source.seed, first=first, values=values), source)
+    return _checked(decode(drawn.codes, source.codec, seed=source.seed, first=start, values=values), source)
 
 
 def _selected(
@@ -166,12 +187,6 @@ def _selected(
             break
     taken = Table(pool.arrow.take(pa.array(rows)))
     return Chunk(with_identifiers(taken, source.codec, seed=source.seed, first=start), calibration)
-
-
-def _even(rows: int, *, whole: bool) -> list[tuple[int, int]]:
-    """Where chunks of nearly the same size begin and end; `whole` makes one."""
-    count = 1 if whole else -(-rows // draw.CHUNK)
-    return list(pairwise(rows * place // count for place in range(count + 1)))
 
 
 def _counts_rows(goal: TableGoal) -> bool:
@@ -231,25 +246,13 @@ class _RowSource:
 
 def _checked(table: Table, source: _RowSource) -> Table:
     """The table; a row that violates a condition is a mistake of ours, never of the model."""
-    typed = conform(table, source.codec.schema)
+    needed = frozenset().union(*map(columns_of, source.preds))
+    typed = conform(table, source.codec.schema, needed) if needed else table
     for pred in source.preds:
         violated = int((~exact.mask(pred, typed)).sum())
         if violated:
             raise AssertionError(f"{violated} rows drawn violate a row rule: please report this")
     return table
-
-
-def _mapped(make: Callable[[_Chunk], _Made], chunks: Iterator[_Chunk], workers: int) -> Iterator[_Made]:
-    """The chunks in order, a few at a time."""
-    if workers <= 1:
-        yield from map(make, chunks)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(make, chunk) for _, chunk in zip(range(workers + 1), chunks, strict=False)]
-        while waiting:
-            done = waiting.pop(0)
-            waiting += [pool.submit(make, chunk) for chunk in [next(chunks, None)] if chunk is not None]
-            yield done.result()
 
 
 def tied_given(names: Sequence[str]) -> Diagnostic:

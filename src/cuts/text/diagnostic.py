@@ -65,6 +65,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "nothing-found",
     "nothing-to-learn",
     "open-placeholder",
+    "other-draw",
     "other-terms",
     "outside-domain",
     "outside-schema",
@@ -104,6 +105,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "unused-let",
     "unwritable-file",
     "vacuous-implication",
+    "worker-lost",
     "wrong-arguments",
 ]
 
