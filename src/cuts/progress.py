@@ -36,7 +36,8 @@ class Observer:
     """Functions that are called as the work goes on; by default nothing is reported.
 
     They hear of the next stage, the rows counted so far, steps of a fit, private rounds, warnings about the program,
-    the rows and the fit, what has been spent on private data so far, and how much of a stage is done: from 0 to 1.
+    the rows and the fit, what has been spent on private data so far, how much of a stage is done, from 0 to 1, and what
+    was decided in a stage.
     """
 
     stage: Say = lambda _: None
@@ -46,11 +47,18 @@ class Observer:
     warned: Callable[[Sequence[Diagnostic], Source], None] = lambda _, __: None
     spent: Say = lambda _: None
     advanced: Advanced = lambda _: None
+    noted: Say = lambda _: None
 
     def part(self, index: int, count: int) -> Observer:
-        """The observer of one of several equal parts of a stage, a fit, say: of its steps the share done is heard."""
+        """The observer of one of several equal parts of a stage, a fit, say: of its steps the share done is heard.
+
+        It never goes back: what follows the last step of a fit is part of it.
+        """
+        reached = 0.0
 
         def advanced(share: float) -> None:
-            self.advanced((index + share) / count)
+            nonlocal reached
+            reached = max(reached, share)
+            self.advanced((index + reached) / count)
 
         return Observer(advanced=advanced, fitted=lambda last: advanced(last.step / last.steps))

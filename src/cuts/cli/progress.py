@@ -94,7 +94,10 @@ def _bar(bar: Progress) -> Observer:
     def advanced(share: float) -> None:
         bar.update(task, completed=share, total=1.0)
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced)
+    def noted(text: str) -> None:
+        bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, noted)
 
 
 def _lines() -> Observer:
@@ -140,4 +143,7 @@ def _lines() -> Observer:
         if time and is_time():
             say(f"  {100 * share:.0f} % done{time}")
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced)
+    def noted(text: str) -> None:
+        say(f"  {text}")
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, noted)

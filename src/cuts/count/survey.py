@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
+import pyarrow as pa
+
 from cuts.count.digest import MAX_DISTINCT, ColumnDigest
 from cuts.count.rows import Rows, RowsInPlace, Survey, SurveyOptions
-from cuts.count.spread_rows import sample_of_rows
+from cuts.count.spread_rows import EvenSample, sample_of_rows
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError, Diagnostic
 
-MAX_ROWS = 200_000  # rows of a sample, and of a table whose schema is inferred in memory
+MAX_ROWS = 200_000  # rows of a sample, and of a table whose schema is inferred in memory,
+MAX_CELLS = 16_000_000  # and cells: so many rows of 80 columns, fewer of more columns,
+MIN_ROWS = 20_000  # but this many in any case
 
 
 def survey(
@@ -37,14 +41,20 @@ def survey(
     """
     options = SurveyOptions(name, label, protected, drop, ids, max_rows, max_distinct)
     if isinstance(rows, RowsInPlace):
-        return rows.survey(options, seen)
+        surveyed = rows.survey(options, seen)
+        return replace(surveyed, sample=_limited(surveyed.sample, max_rows))
     inference = Inference(options)
-    sample = sample_of_rows(max_rows)
-    for block in rows.blocks():
-        inference.add(block)
-        sample.add(block.arrow, block.rows)
-        seen(sample.seen)
-    return Survey(inference.schema(), Table(sample.rows()))
+    sample = Table(_sampled(_inferring(rows.blocks(), inference), max_rows, seen).rows())
+    return Survey(inference.schema(), sample)
+
+
+def sample_limit(columns: int, max_rows: int = MAX_ROWS) -> int:
+    """The maximum number of rows of a sample with that many columns.
+
+    >>> sample_limit(14), sample_limit(200), sample_limit(2_000)
+    (200000, 80000, 20000)
+    """
+    return min(max_rows, max(MAX_CELLS // max(columns, 1), MIN_ROWS))
 
 
 def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int], None] = lambda _: None) -> Table:
@@ -54,12 +64,32 @@ def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int],
     [0, 4, 8]
     """
     if isinstance(rows, RowsInPlace):
-        return rows.spread_sample(max_rows, seen)
-    sample = sample_of_rows(max_rows)
-    for block in rows.blocks():
+        return _limited(rows.spread_sample(max_rows, seen), max_rows)
+    return Table(_sampled(rows.blocks(), max_rows, seen).rows())
+
+
+def _sampled(blocks: Iterable[Table], max_rows: int, seen: Callable[[int], None]) -> EvenSample[pa.Table]:
+    """The sample of some blocks; the first says how many columns there are."""
+    sample: EvenSample[pa.Table] | None = None
+    for block in blocks:
+        sample = sample or sample_of_rows(sample_limit(block.arrow.num_columns, max_rows))
         sample.add(block.arrow, block.rows)
         seen(sample.seen)
-    return Table(sample.rows())
+    assert sample is not None, "rows have at least one block"
+    return sample
+
+
+def _inferring(blocks: Iterable[Table], inference: Inference) -> Iterator[Table]:
+    for block in blocks:
+        inference.add(block)
+        yield block
+
+
+def _limited(sample: Table, max_rows: int) -> Table:
+    """The sample that a smaller limit would have given."""
+    thinner = sample_of_rows(sample_limit(sample.arrow.num_columns, max_rows))
+    thinner.add(sample.arrow, sample.rows)
+    return Table(thinner.rows())
 
 
 def infer_streamed(
@@ -97,7 +127,7 @@ class Inference:
         """Take one more block into account."""
         self._rows += block.rows
         self._pending.append(block)
-        if self._rows > self._options.max_rows:
+        if self._rows > sample_limit(block.arrow.num_columns, self._options.max_rows):
             self._digests = self._digests or self._new_digests(block)
             for digest, part in product(self._digests, self._pending):
                 digest.add(part)
