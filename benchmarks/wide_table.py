@@ -1,9 +1,9 @@
 """A wide table as they occur: blocks of ten columns that share latent factors, a few functions of others, a label.
 
 A block has categories of 2 to 30 values, counts, whole numbers, reals, missing values, the sum of two of its columns, a
-threshold of one and a column of noise. Blocks are tied by one common factor, weakly. The label is a logistic function of
-columns of the first four blocks, one of them only in combination with another. A wider table has the same first columns, and
-rows are made in groups, each from its own seed: any number of rows and columns needs the memory of one group.
+threshold of one and a column of noise. One common factor ties all blocks, weakly. The label is a logistic function of
+columns of the first four blocks, some of them only in combination with each other. A wider table has the same first
+columns, and rows are made in groups, each from its own seed, in the memory of one group.
 """
 
 from __future__ import annotations

@@ -50,15 +50,9 @@ class Observer:
     noted: Say = lambda _: None
 
     def part(self, index: int, count: int) -> Observer:
-        """The observer of one of several equal parts of a stage, a fit, say: of its steps the share done is heard.
-
-        It never goes back: what follows the last step of a fit is part of it.
-        """
-        reached = 0.0
+        """The observer of one of several equal parts of a stage, a fit, say: of its steps the share done is heard."""
 
         def advanced(share: float) -> None:
-            nonlocal reached
-            reached = max(reached, share)
-            self.advanced((index + reached) / count)
+            self.advanced((index + share) / count)
 
         return Observer(advanced=advanced, fitted=lambda last: advanced(last.step / last.steps))

@@ -174,3 +174,14 @@ def test_the_error_told_is_an_average_of_the_last_steps() -> None:
     schedule = Schedule(50)
     told = [schedule.advance(torch.tensor(error)) for error in np.linspace(1.0, 0.5, 50)]
     assert 0.5 < told[-1] < 0.7
+
+
+def test_every_column_of_a_wide_model_is_distributed_as_in_the_rows() -> None:
+    sizes = {f"c{i}": 2 + i % 19 for i in range(60)}
+    codes = rows_of_a_mixture(sizes, 2_000, seed=1)
+    cliques = (*((name,) for name in sizes), *list(combinations(sizes, 2))[::3])
+    config = Config(steps=30, components=20, threads=1)
+    fitted = fit(counted(codes, sizes, cliques), None, config, seed=0)
+    assert sum(sizes.values()) > 512  # so a step compares some columns only
+    assert_sound(fitted, sizes)
+    assert max(distance(fitted, codes, sizes, (name,)) for name in sizes) < 0.002

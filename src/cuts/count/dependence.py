@@ -1,17 +1,16 @@
 """How strongly columns depend on each other, measured on encoded rows: what decides which tables of a wide table count.
 
 The measure is mutual information in nats, and for the label also the information two columns have about each other
-where the label is known. Both are zero for independent columns, but not when they are estimated: independent columns of
-`n` rows have `f / 2n` on average, where `f` is the degrees of freedom (Miller 1955), and `2n` times the estimate follows
-the chi-squared distribution with `f` degrees (Wilks 1938). A dependence within its noise may be no dependence.
+where the label is known. Both are zero for independent columns, but not when they are estimated from `n` rows: they are
+then `f / 2n` on average, where `f` is the degrees of freedom (Miller 1955), and `2n` times the estimate follows the
+chi-squared distribution with `f` degrees (Wilks 1938). What is left after the bias is taken off may be noise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
-from math import sqrt
+from math import prod, sqrt
 
 import numpy as np
 
@@ -47,23 +46,23 @@ def measure_dependence(
 ) -> Dependence:
     """The dependence of all pairs of columns on some of the rows, evenly spread; `advanced` hears the share done."""
     step = max(1, -(-max(map(len, codes.values()), default=0) // MAX_ROWS))
-    thin = {name: np.ascontiguousarray(values[::step], dtype=np.int32) for name, values in codes.items()}
+    thin = {name: np.ascontiguousarray(values[::step]) for name, values in codes.items()}
     rows = max(map(len, thin.values()), default=0)
-    known = label is not None and 1 < sizes[label] <= MAX_LABEL_BINS
-    pairs, given_label, noise = {}, {}, {}
+    given = label if label is not None and 1 < sizes[label] <= MAX_LABEL_BINS else None
+    pairs: dict[Clique, float] = {}
+    given_label: dict[Clique, float] = {}
+    noise: dict[Clique, float] = {}
     names = tuple(sizes)
     for number, a in enumerate(names):
-        left = thin[a] * np.int32(sizes[label]) + thin[label] if known and a != label else thin[a]
+        with_label = thin[a] if given is None else thin[a] * sizes[given] + thin[given]
         for b in names[number + 1 :]:
-            sliced = known and label not in (a, b)
-            width = sizes[label] if sliced else 1
-            first = left if sliced else thin[a]
-            keys = first.astype(np.int64) * sizes[b] + thin[b]
-            counted = np.bincount(keys, minlength=sizes[a] * width * sizes[b]).reshape(sizes[a], width, sizes[b])
-            pairs[a, b], noise[a, b] = _above_bias(counted.sum(1)[:, None, :], rows)
-            if sliced:
-                triple = in_order((a, b, label), sizes)
-                given_label[triple], noise[triple] = _above_bias(counted, rows)
+            if given is None or given in (a, b):
+                counts = _joint(thin[a], thin[b], (sizes[a], 1, sizes[b]))
+            else:
+                counts = _joint(with_label, thin[b], (sizes[a], sizes[given], sizes[b]))
+                triple = in_order((a, b, given), sizes)
+                given_label[triple], noise[triple] = _above_bias(counts, rows)
+            pairs[a, b], noise[a, b] = _above_bias(counts.sum(1, keepdims=True), rows)
         advanced((number + 1) / len(names))
     return Dependence(pairs, given_label, noise)
 
@@ -73,16 +72,16 @@ def strongest_partners(marginals: Marginals, count: int) -> dict[str, tuple[str,
 
     Where all triples are counted, no pair is counted by itself.
     """
-    pairs = [clique for clique in marginals.tables if len(clique) == 2]
+    pairs: list[Clique] = [clique for clique in marginals.tables if len(clique) == 2]
     if not pairs or len(marginals.sizes) == 2:
         return {}
-    strength = {pair: _above_bias(marginals.tables[pair][:, None, :], marginals.rows)[0] for pair in pairs}
+    strength: dict[Clique, float] = {
+        pair: _above_bias(marginals.tables[pair][:, None, :], marginals.rows)[0] for pair in pairs
+    }
     return {name: tuple(partners) for name, partners in partners_by_strength(marginals.sizes, strength, count).items()}
 
 
-def partners_by_strength(
-    names: Iterable[str], strength: Mapping[Clique, float], count: int
-) -> dict[str, list[str]]:
+def partners_by_strength(names: Iterable[str], strength: Mapping[Clique, float], count: int) -> dict[str, list[str]]:
     """By column, the columns whose pairs with it are strongest, the strongest first."""
     near: dict[str, list[str]] = {name: [] for name in names}
     for a, b in sorted(strength, key=lambda pair: -strength[pair]):
@@ -90,6 +89,11 @@ def partners_by_strength(
             if len(near[column]) < count:
                 near[column].append(other)
     return near
+
+
+def _joint(first: IntArray, last: IntArray, shape: tuple[int, int, int]) -> IntArray:
+    """The counts of all combinations; `first` numbers those of the first two axes."""
+    return np.bincount(first * shape[2] + last, minlength=prod(shape)).reshape(shape)
 
 
 def _above_bias(counts: IntArray, rows: int) -> tuple[float, float]:

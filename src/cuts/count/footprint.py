@@ -8,7 +8,7 @@ columns in the sample, `B` bins of all columns together, `K` components, `T` tab
     block  = 32 * 65,536 C      the same for the block being counted
     counts = 8 c + 2,600 T      the cells, and what Python keeps for each table
     fit    = 40 K B             parameters, gradients and the moments of Adam, in float32
-           + min(400 MB, 320 B^2)   targets of all pairs, of the label's slices and of up to 64 others (`model/targets.py`)
+           + min(400 MB, 320 B^2)   targets of all pairs, and in slices of the label and others (`model/targets.py`)
            + 12,000 B + 75,000 K    boxes kept, and those of one step
 
 Bins are at most those of `bound_sizes`, and the workload is the one chosen without dependence, so the estimate is

@@ -1,10 +1,10 @@
 """The workload: the sets of columns (cliques) to count, that is, the tables the model is fitted to.
 
 These are all triples if they are few and their tables are small enough together. Otherwise they are chosen by measured
-dependence (`count/dependence.py`), within a budget of cells and of tables: every column alone, the pairs with the label,
-every column's strongest pairs, the other pairs that depend on each other, the triples with the label whose other two
-columns depend on each other given the label, and then the other triples whose pairs are strongest. What is left out is
-either independent, as far as the rows show, or weaker than what is counted.
+dependence (`count/dependence.py`), within a budget of cells and of tables: every column alone, the pairs with the
+label, every column's strongest pairs, the other pairs that depend on each other, the triples with the label whose other
+two columns depend on each other given the label, and then the other triples whose pairs are strongest. What is left out
+is either independent, as far as the rows show, or weaker than what is counted.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _ordered_pairs(
 def _ordered_label_triples(
     names: tuple[str, ...], label: str | None, sizes: Mapping[str, int], dependence: Dependence
 ) -> list[Clique]:
-    """The triples with the label, the strongest first; those whose two columns are independent given it are left out."""
+    """The triples with the label, the strongest first, without those whose columns are independent given it."""
     given = dependence.given_label
     if not given:
         return _by_strength(_with_label(names, label), label, sizes, dependence)

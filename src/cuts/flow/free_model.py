@@ -22,8 +22,13 @@ from cuts.plan import hides
 from cuts.progress import Observer
 
 
-def fit_smoothed(learned: Learned, program: str, smoothing: float, observer: Observer) -> tuple[Model, Learned]:
-    """The free model, and what is known about the rows, with the smoothing and the boxes of the fit."""
+def fit_smoothed(
+    learned: Learned, program: str, smoothing: float, observer: Observer, *, is_stage: bool = False
+) -> tuple[Model, Learned]:
+    """The free model, and what is known about the rows, with the smoothing and the boxes of the fit.
+
+    If the fit is a stage, the fine level of a wide table is the next: it takes long after the last step of the fit.
+    """
     counts, codec, config, seed = learned.counts, learned.codec, learned.config, learned.seed
     rows = binned_rows(learned.codes, codec) if config.boxes else None
     groups = slice_groups(counts, codec)
@@ -31,12 +36,13 @@ def fit_smoothed(learned: Learned, program: str, smoothing: float, observer: Obs
         counts, learned.label, config, seed=seed, smoothing=smoothing, groups=groups, rows=rows, seen=observer.fitted
     )
     facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
-    model = Model(fitted.mixture, codec, program, learned.plan.spec, config, facts, fine=_learn_fine(learned, observer))
+    fine = _learn_fine(learned, observer if is_stage else Observer())
+    model = Model(fitted.mixture, codec, program, learned.plan.spec, config, facts, fine=fine)
     return model, replace(learned, smoothing=smoothing, boxes=fitted.boxes)
 
 
 def _learn_fine(learned: Learned, observer: Observer) -> FineLevel | None:
-    """The fine level learned from the sample; None if the settings name none. Of a wide table it is a stage."""
+    """The fine level learned from the sample; None if the settings name none."""
     kind, codec = find_fine(learned.config), learned.codec
     if kind is None:
         return None

@@ -228,7 +228,7 @@ def fit_free(learned: Learned, program: str, observer: Observer) -> tuple[Model,
     """The model of the rows before any command shapes it, and what is known about them, with smoothing and boxes."""
     smoothing, memory = choose_smoothing(learned, program, observer)
     observer.stage("fitting")
-    model, learned = fit_smoothed(learned, program, smoothing, observer)
+    model, learned = fit_smoothed(learned, program, smoothing, observer, is_stage=True)
     facts = with_quality(replace(model.facts, memory=memory), model.mixture, learned.counts, learned.label)
     return replace(model, facts=facts), learned
 

@@ -185,7 +185,9 @@ class BoxFinder:
         columns = np.array([i for i in range(len(self._names)) if i != without])
         count = min(max(1, round(share * len(columns))), self._settings.max_columns)
         if count < len(columns) and self._partners:
-            columns = self._part(columns, count, () if without is None else self._partners.get(self._names[without], ()))
+            columns = self._part(
+                columns, count, () if without is None else self._partners.get(self._names[without], ())
+            )
         else:
             columns = np.sort(self._random.choice(columns, count, replace=False))
         model: Any = DecisionTreeClassifier(

@@ -189,7 +189,8 @@ def learn(rows: FineRows, codec: Codec, seed: int, settings: FineSettings = FINE
     settings = replace(settings, min_leaf=find_min_leaf(total, settings))
     trees = []
     for number, index in enumerate(refined):
-        rows.advanced(number / len(refined))
+        if number:
+            rows.advanced(number / len(refined))
         column = codec.columns[index]
         assert isinstance(column, NumericBins)
         numbers = rows.values[names[index]][chosen]

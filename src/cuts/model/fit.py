@@ -100,7 +100,7 @@ def with_one_way(mix: Mixture, one_way: Mapping[str, Tensor], *, rounds: int = 2
     """The mixture moved a little so that every column is distributed as given, bins that it lacks excepted.
 
     Steps that compare some columns leave an error in each. Iterative proportional fitting (Deming & Stephan 1940) takes
-    it away: `P[k, b]` is multiplied by the ratio of the wanted to the present share of bin `b`, then made to sum to one.
+    it away: `P[k, b]` is multiplied by the wanted share of bin `b` over the present one, then made to sum to one.
     """
     P = []
     for name, table in zip(mix.columns, mix.P, strict=True):

@@ -1,8 +1,8 @@
 """Parts of a wide table: some of its columns, chosen so that columns that depend on each other are often together.
 
-One step of a fit compares a part of the columns, and a tree that looks for boxes sees one. Of 200 random columns 20 are
-a tenth, and a given pair is among them in a hundredth of the steps. So a part is made of random columns, each with those
-it depends on most: then a strong pair is in as many parts as a single column.
+One step of a fit compares a part of the columns, and a tree that looks for boxes sees one. A random tenth of the
+columns has a given pair in a hundredth of the steps. So a part is made of random columns, each with those it depends on
+most: then a strong pair is in nearly as many parts as a single column.
 """
 
 from __future__ import annotations

@@ -141,13 +141,11 @@ class Targets:
         return TargetTable(made, weights, max(blocks, 1))
 
     def _is_filled(self, view: View, fixed: Slice | None) -> bool:
-        """Whether pairs that were not counted are known to be left out as independent: pairs were chosen, not triples."""
-        if not self._largest:
+        """Whether pairs that were not counted are those left out: pairs were chosen, instead of all triples."""
+        if not self._largest or (fixed is not None and fixed.column != self._label):
             return False
-        others = [name for name in view.columns if fixed is not None and name != fixed.column]
-        return fixed is None or (
-            fixed.column == self._label and all(self._marginals.covers((name, fixed.column)) for name in others)
-        )
+        known = () if fixed is None else (fixed.column,)
+        return all(self._marginals.covers((name, *known)) for name in view.columns if name not in known)
 
     def _fill(self, share: Matrix, counted: Matrix, view: View, fixed: Slice | None) -> int:
         """Put independence where no counts are, and return the number of pairs; larger tables than any counted stay."""
@@ -167,11 +165,15 @@ class Targets:
     def _single(self, name: str, fixed: Slice | None) -> Floats:
         """The counts of one column, of the rows in a slice."""
         if fixed is None:
-            return self._marginals.table((name,)).astype(np.float64)
+            own: Floats = self._marginals.table((name,)).astype(np.float64)
+            return own
         members = np.flatnonzero(self._groups[fixed.column] == fixed.group)
         if name == fixed.column:
-            return np.isin(np.arange(self._marginals.sizes[name]), members) * self._marginals.table((name,)).astype(float)
-        return self._marginals.table((name, fixed.column))[:, members].sum(axis=1).astype(np.float64)
+            inside: Floats = np.zeros(self._marginals.sizes[name])
+            inside[members] = self._marginals.table((name,))[members]
+            return inside
+        counts: Floats = self._marginals.table((name, fixed.column))[:, members].sum(axis=1).astype(np.float64)
+        return counts
 
     def _pair(self, a: str, b: str, fixed: Slice | None) -> IntArray:
         """The counts of two columns, with a third in a group of bins."""
