@@ -36,11 +36,11 @@ def counted(cliques: list[Clique]) -> Marginals:
     return Marginals(SIZES, tables, ROWS, "codec")
 
 
-def is_left_out(pair: Clique, view: View, fixed: Slice | None, cliques: set[Clique]) -> bool:
+def is_left_out(pair: Clique, fixed: Slice | None, cliques: set[Clique]) -> bool:
     """Whether a pair was not counted while pairs as large were, so that independence is its target."""
     largest = max((SIZES[c[0]] * SIZES[c[1]] for c in cliques if len(c) == 2), default=0)
     known = set() if fixed is None else {fixed.column}
-    known_alone = all(any({name} | known <= set(c) for c in cliques) for name in view.columns if name not in known)
+    known_alone = all(any({name} | known <= set(c) for c in cliques) for name in ORDER if name not in known)
     is_label = fixed is None or fixed.column == "y"
     return is_label and known_alone and SIZES[pair[0]] * SIZES[pair[1]] <= largest
 
@@ -72,7 +72,7 @@ def test_targets_are_shares_of_rows(cliques: set[Clique], some: set[str], fixed:
                 continue
             if any(together <= set(c) for c in cliques):
                 np.add.at(expected, (at + rows[a][inside], to + rows[b][inside]), 1 / ROWS)
-            elif is_left_out((a, b), view, fixed, cliques):
+            elif is_left_out((a, b), fixed, cliques):
                 single = [np.bincount(rows[name][inside], minlength=SIZES[name]) / inside.sum() for name in (a, b)]
                 expected[at : at + SIZES[a], to : to + SIZES[b]] = np.outer(*single) * inside.mean()
             else:

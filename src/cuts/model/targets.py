@@ -134,18 +134,18 @@ class Targets:
                 share[block] = table
                 counted[block] = 1.0
                 blocks += 1
-        if self._is_filled(view, fixed):
+        if self._is_filled(fixed):
             blocks += self._fill(share, counted, view, fixed)
         share /= max(self._marginals.rows, 1)
         made, weights = (torch.from_numpy(matrix).to(self._device) for matrix in (share, counted))
         return TargetTable(made, weights, max(blocks, 1))
 
-    def _is_filled(self, view: View, fixed: Slice | None) -> bool:
+    def _is_filled(self, fixed: Slice | None) -> bool:
         """Whether pairs that were not counted are those left out: pairs were chosen, instead of all triples."""
         if not self._largest or (fixed is not None and fixed.column != self._label):
             return False
         known = () if fixed is None else (fixed.column,)
-        return all(self._marginals.covers((name, *known)) for name in view.columns if name not in known)
+        return all(self._marginals.covers((name, *known)) for name in self._whole.columns if name not in known)
 
     def _fill(self, share: Matrix, counted: Matrix, view: View, fixed: Slice | None) -> int:
         """Put independence where no counts are, and return the number of pairs; larger tables than any counted stay."""
