@@ -102,13 +102,13 @@ def test_the_footprint_of_a_wide_table_is_bounded_by_the_budget() -> None:
 
 
 def test_a_footprint_is_two_lines() -> None:
-    assert as_text(Footprint(364, 812_000, True, 7_400_000, 590_000_000)) == (
-        "counts: 364 tables, all triples of columns: at most 812,000 cells, 7 MB\n"
-        "memory: at most about 590 MB at the peak of a fit, for any number of rows"
+    assert as_text(Footprint(364, 812_000, True, 7_400_000, 590_000_000, rows=30_000)) == (
+        "counts: 364 tables, all triples of columns; about 812,000 cells, 7 MB\n"
+        "memory: about 590 MB at the peak of a fit of 30,000 rows"
     )
     assert as_text(Footprint(30_200, 19_600_000, False, 235_000_000, 2_130_000_000)) == (
-        "counts: at most 30,200 tables, chosen by dependence: at most 19.6 million cells, 235 MB\n"
-        "memory: at most about 2.1 GB at the peak of a fit, for any number of rows"
+        "counts: at most 30,200 tables, chosen by dependence; about 19.6 million cells, 235 MB\n"
+        "memory: about 2.1 GB at the peak of a fit of any number of rows"
     )
 
 

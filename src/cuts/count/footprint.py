@@ -11,8 +11,8 @@ columns in the sample, `B` bins of all columns together, `K` components, `T` tab
            + min(400 MB, 320 B^2)   targets of all pairs, and in slices of the label and others (`model/targets.py`)
            + 12,000 B + 75,000 K    boxes kept, and those of one step
 
-Bins are at most those of `bound_sizes`, and the workload is the one chosen without dependence, so the estimate is
-an upper bound for the tables; measured peaks are within a factor of 1.5 of it (tests and benchmarks/README.md).
+The bins are those of `expected_sizes`. The workload is the one chosen without dependence, so that a wide table has fewer
+tables. Measured peaks are within a factor of 1.5 of the estimate, mostly below (tests, benchmarks/README.md).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cuts.config import Config
 from cuts.count.cover import cells
 from cuts.count.survey import sample_limit
 from cuts.count.workload import choose_workload, fits_whole
-from cuts.data.binning import bound_sizes
+from cuts.data.binning import expected_sizes
 from cuts.data.exchange.streams import ROWS
 from cuts.data.schema import Schema
 
@@ -45,6 +45,7 @@ class Footprint:
     is_whole: bool  # all triples are counted, so that nothing is chosen by dependence
     counts: int
     peak: int
+    rows: int | None = None  # that it is about; None for any number
 
 
 def expect_footprint(schema: Schema, config: Config, *, rows: int | None = None) -> Footprint:
@@ -53,23 +54,24 @@ def expect_footprint(schema: Schema, config: Config, *, rows: int | None = None)
     limit = sample_limit(len(schema.columns))
     sampled = limit if rows is None else min(rows, limit)
     coarse = config.fine != "none" and config.bins is None
-    sizes = bound_sizes(schema, rows=sampled, coarse=coarse)
+    sizes = expected_sizes(schema, rows=sampled, coarse=coarse)
     cliques = choose_workload(sizes, schema.label if schema.label in sizes else None)
     counted = sum(cells(clique, sizes) for clique in cliques)
     counts = 8 * counted + TABLE * len(cliques)
     bins, K = sum(sizes.values()), config.components or MAX_COMPONENTS
     fit = 40 * K * bins + min(MAX_TARGETS, 320 * bins**2) + 12_000 * bins + 75_000 * K
     peak = BASE + CELL * sampled * columns + max(CELL * min(ROWS, rows or ROWS) * columns, counts + fit)
-    return Footprint(len(cliques), counted, fits_whole(sizes), counts, peak)
+    return Footprint(len(cliques), counted, fits_whole(sizes), counts, peak, rows)
 
 
 def as_text(footprint: Footprint) -> str:
     """The footprint in two lines."""
     tables = f"{footprint.tables:,} tables"
-    counted = f"{tables}, all triples of columns:" if footprint.is_whole else f"at most {tables}, chosen by dependence:"
+    counted = f"{tables}, all triples of columns" if footprint.is_whole else f"at most {tables}, chosen by dependence"
+    rows = "any number of" if footprint.rows is None else f"{footprint.rows:,}"
     return (
-        f"counts: {counted} at most {_cells(footprint.cells)} cells, {_size(footprint.counts)}\n"
-        f"memory: at most about {_size(footprint.peak)} at the peak of a fit, for any number of rows"
+        f"counts: {counted}; about {_cells(footprint.cells)} cells, {_size(footprint.counts)}\n"
+        f"memory: about {_size(footprint.peak)} at the peak of a fit of {rows} rows"
     )
 
 

@@ -179,11 +179,11 @@ def coarse_bins(schema: Schema, limits: Limits, rows: int) -> tuple[dict[str, in
     return bins, max(room - sum(bins.values()), 2 * len(columns))
 
 
-def bound_sizes(schema: Schema, *, rows: int, coarse: bool) -> dict[str, int]:
-    """The number of bins of every column, missing values included, at most; known before any row is read.
+def expected_sizes(schema: Schema, *, rows: int, coarse: bool) -> dict[str, int]:
+    """About how many bins every column gets, missing values included, known before any row is read; rarely more.
 
-    Frequent values get bins of their own. Where bins are coarse their number in the whole table is limited, and is
-    taken to be spread evenly; otherwise each column may double its bins.
+    Frequent values get bins of their own: they are taken to double the bins of a column, where bins are coarse within
+    what the whole table may have. A column with fewer distinct values has fewer bins.
     """
     limits = Limits(schema.max_categories, schema.min_count)
     bins, more = coarse_bins(schema, limits, rows)
@@ -194,7 +194,7 @@ def bound_sizes(schema: Schema, *, rows: int, coarse: bool) -> dict[str, int]:
         elif not _is_by_rows(column):
             size = len(even_edges(column)) + 1 + len(column.texts)
         elif coarse:
-            size = bins[column.name] + -(-more // len(bins)) + len(column.texts)
+            size = bins[column.name] + min(-(-more // len(bins)), bins[column.name]) + len(column.texts)
         else:
             assert isinstance(column.bins, int)
             size = 2 * column.bins + len(column.texts)
