@@ -11,7 +11,7 @@ columns in the sample, `B` bins of all columns together, `K` components, `T` tab
            + min(400 MB, 320 B^2)   targets of all pairs, and in slices of the label and others (`model/targets.py`)
            + 12,000 B + 75,000 K    boxes kept, and those of one step
 
-The bins are those of `expected_sizes`. The workload is the one chosen without dependence, so that a wide table has fewer
+The bins are those of `expected_sizes`. The workload is the one chosen without dependence; a wide table may have fewer
 tables. Measured peaks are within a factor of 1.5 of the estimate, mostly below (tests, benchmarks/README.md).
 """
 
