@@ -1,11 +1,13 @@
 """How the cost of a fit grows: with rows, with columns, and with the components of the mixture.
 
     python benchmarks/growth.py --data DIR [--what rows columns components] [--plots FOLDER]
+    python benchmarks/growth.py --what columns --columns 200 --column-rows 1000000
 
 Rows: Adult's, drawn again and again into a Parquet file, `fnlwgt` with a little noise; the whole fit from that file.
 Its schema and its sample are a pass over the file each, but only `counting` looks at every row's cells; fitting must
-not grow. Columns: a made table whose columns, of 10 to 30 values each, depend on each other. Components: Adult with
-mixtures of different sizes, drawing included. Every line is a process of its own; times are CPU seconds of all its
+not grow. Columns: a made table (`wide_table.py`: categories, numbers, missing values, blocks of columns that depend on
+each other) in a Parquet file, and the whole fit from it. Components: Adult with mixtures of different sizes, drawing
+included. Every line is a process of its own; times are CPU seconds of all its
 threads, imports not included, memory is its peak.
 """
 
@@ -24,14 +26,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from harness import Clock, alone, peak, say, show, write_json
 from paper_tables import load_table
+from wide_table import LABEL, write_wide
 
 from cuts.config import Config, read_config
-from cuts.data.columns import Category, Column, Integer
 from cuts.data.schema import Schema
-from cuts.data.table import Table
 
-ROWS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
-COLUMNS = (10, 20, 40, 70, 100)
+ROWS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)  # up to 50,000,000 and beyond fit as well
+COLUMNS = (10, 20, 40, 70, 100, 200)
 COMPONENTS = (100, 300, 1_000, 2_000, 4_000)
 GROUP = 100_000  # rows of a row group
 NOISE = 500  # in `fnlwgt`, so that rows are not copies
@@ -39,7 +40,9 @@ NOISE = 500  # in `fnlwgt`, so that rows are not copies
 SCHEMA, DRAWING = "schema", "drawing"
 SHORT = {
     "reading a sample of the rows": "sample",
+    "choosing the tables to count": "tables",
     "choosing the smoothing": "smoothing",
+    "learning values inside bins": "fine level",
 }  # of what a fit says it begins
 
 
@@ -81,11 +84,11 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the tables, of which Adult is used")
+    parser.add_argument("--data", type=Path, help="folder of the tables, of which Adult is used; not for columns")
     parser.add_argument("--what", nargs="+", choices=GROWTHS, default=list(GROWTHS))
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
     parser.add_argument("--columns", type=int, nargs="+", default=COLUMNS)
-    parser.add_argument("--column-rows", type=int, default=20_000, help="rows of the table that grows in columns")
+    parser.add_argument("--column-rows", type=int, default=100_000, help="rows of the table that grows in columns")
     parser.add_argument("--components", type=int, nargs="+", default=COMPONENTS)
     parser.add_argument("--config", type=Path, help="settings, .toml")
     parser.add_argument("--threads", type=int, help="of the fit; 1 unless the settings say otherwise")
@@ -93,6 +96,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--format", choices=("svg", "png"), default="svg", help="of the plots")
     parser.add_argument("--json", type=Path, help="write all figures there")
     asked = parser.parse_args()
+    if asked.data is None and asked.what != ["columns"]:
+        parser.error("rows and components need --data")
     config = Config() if asked.config is None else read_config(asked.config)
     asked.config = replace(config, threads=asked.threads or config.threads or 1)
     return asked
@@ -112,9 +117,13 @@ def grow_rows(asked: argparse.Namespace) -> Iterator[Cost]:
 
 
 def grow_columns(asked: argparse.Namespace) -> Iterator[Cost]:
-    """The fit of a made table."""
-    for columns in asked.columns:
-        yield alone(fit_made, columns, asked.column_rows, asked.config)
+    """The whole fit of a made table from a Parquet file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "wide.parquet"
+        for columns in asked.columns:
+            alone(write_wide, path, columns, asked.column_rows)
+            yield alone(fit_wide, path, columns, asked.config)
+            path.unlink()
 
 
 def grow_components(asked: argparse.Namespace) -> Iterator[Cost]:
@@ -138,10 +147,9 @@ def fit_file(path: Path, rows: int, config: Config) -> Cost:
     return fitted(rows, "adult", path, config, label="salary")[0]
 
 
-def fit_made(columns: int, rows: int, config: Config) -> Cost:
-    """Fit a made table with that many columns."""
-    table, schema = made_table(columns, rows)
-    return fitted(columns, schema.name, table, config, schema=schema)[0]
+def fit_wide(path: Path, columns: int, config: Config) -> Cost:
+    """The same for a table of that many columns."""
+    return fitted(columns, "wide", path, config, label=LABEL)[0]
 
 
 def fit_adult(data: Path, config: Config) -> Cost:
@@ -197,49 +205,17 @@ def write_rows(data: Path, path: Path, rows: int) -> None:
             writer.write_table(part.set_column(place, "fnlwgt", pa.array(inside)))
 
 
-def made_table(columns: int, rows: int) -> tuple[Table, Schema]:
-    """A label of two values and columns of 10 to 30, by turns numbers and categories.
-
-    Each follows an earlier one, shuffled and blurred in three rows of four, and is anything in the fourth; the label
-    follows the first three. More columns are the same ones and some more.
-    """
-    rng = np.random.default_rng(0)
-    kinds: list[Column] = []
-    values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
-    arrays: dict[str, pa.Array] = {}
-    for number in range(columns - 1):
-        size = int(rng.integers(10, 31))
-        found = rng.integers(0, size, rows)
-        if number:
-            earlier = values[int(rng.integers(0, number))]
-            moved = rng.permutation(int(earlier.max()) + 1)[earlier] + rng.integers(-1, 2, rows)
-            found = np.where(rng.random(rows) < 0.75, moved % size, found)
-        values.append(found)
-        name = f"c{number:03d}"
-        if number % 2:
-            categories = tuple(f"v{value:02d}" for value in range(size))
-            kinds.append(Category(name, categories))
-            arrays[name] = pa.array(np.array(categories)[found])
-        else:
-            kinds.append(Integer(name, 0, size - 1))
-            arrays[name] = pa.array(found)
-    score = sum(each / each.max() for each in values[:3]) + rng.normal(0, 0.3, rows)
-    arrays["label"] = pa.array(np.where(score > np.median(score), "yes", "no"))
-    kinds.append(Category("label", ("no", "yes")))
-    return Table(pa.table(arrays)), Schema("made", tuple(kinds), label="label")
-
-
 # --- results
 
 
 def report(what: str, costs: Sequence[Cost]) -> None:
     """Print the costs of one way to grow."""
-    stages = list(costs[0].stages)
+    stages = all_stages(costs)
     header = [what, *(f"{stage} s" for stage in stages), "total s", "peak MB", "steps", "ms / step"]
     lines = [
         [
             f"{cost.size:,}",
-            *(f"{cost.stages[stage]:.2f}" for stage in stages),
+            *(f"{cost.stages.get(stage, 0.0):.2f}" for stage in stages),
             f"{cost.seconds:.2f}",
             f"{cost.peak_mb:.0f}",
             str(cost.steps),
@@ -253,6 +229,11 @@ def report(what: str, costs: Sequence[Cost]) -> None:
     show(f"{what}: CPU seconds and memory", [*header, "components", "smoothed by", "error"], lines, left=0)
 
 
+def all_stages(costs: Sequence[Cost]) -> list[str]:
+    """The stages of all costs in order; wide tables have more than narrow ones."""
+    return list(max(costs, key=lambda cost: len(cost.stages)).stages)
+
+
 def plot(what: str, costs: Sequence[Cost], folder: Path, format: str) -> None:
     """Draw the CPU seconds of every stage, and the memory."""
     import matplotlib
@@ -262,8 +243,8 @@ def plot(what: str, costs: Sequence[Cost], folder: Path, format: str) -> None:
 
     sizes = [cost.size for cost in costs]
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
-    for stage in costs[0].stages:
-        left.plot(sizes, [cost.stages[stage] for cost in costs], marker="o", label=stage)
+    for stage in all_stages(costs):
+        left.plot(sizes, [cost.stages.get(stage, np.nan) for cost in costs], marker="o", label=stage)
     left.plot(sizes, [cost.seconds for cost in costs], color="black", linestyle=":", label="total")
     right.plot(sizes, [cost.peak_mb for cost in costs], color="black", marker="o")
     left.set(ylabel="CPU seconds", yscale="log")

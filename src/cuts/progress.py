@@ -36,8 +36,8 @@ class Observer:
     """Functions that are called as the work goes on; by default nothing is reported.
 
     They hear of the next stage, the rows counted so far, steps of a fit, private rounds, warnings about the program,
-    the rows and the fit, what has been spent on private data so far, how much of a stage is done (from 0 to 1), and the
-    rows drawn so far, of how many.
+    the rows and the fit, what has been spent on private data so far, how much of a stage is done (from 0 to 1), how
+    many of all rows have been drawn, and what was decided in a stage.
     """
 
     stage: Say = lambda _: None
@@ -48,6 +48,7 @@ class Observer:
     spent: Say = lambda _: None
     advanced: Advanced = lambda _: None
     drawn: Callable[[int, int], None] = lambda _, __: None
+    noted: Say = lambda _: None
 
     def part(self, index: int, count: int) -> Observer:
         """The observer of one of several equal parts of a stage, a fit, say: of its steps the share done is heard."""

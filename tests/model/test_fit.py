@@ -1,4 +1,4 @@
-"""Fitting: tables of every shape, the schedule, and which tables are counted."""
+"""Fitting: tables of every shape, and the schedule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from cuts.config import Config
 from cuts.count.marginals import Clique
-from cuts.count.workload import choose_workload, fits_whole, measure_dependence
 from cuts.model.fit import FitSettings, Fitted, Schedule, fit
 from cuts.model.mixture import marginal
 from cuts.progress import FitStep
@@ -177,99 +176,12 @@ def test_the_error_told_is_an_average_of_the_last_steps() -> None:
     assert 0.5 < told[-1] < 0.7
 
 
-# --- which tables are counted
-
-many = st.dictionaries(st.sampled_from([f"c{i}" for i in range(12)]), st.integers(1, 30), min_size=1)
-
-
-def cells(cliques: tuple[Clique, ...], sizes: Mapping[str, int]) -> int:
-    return sum(int(np.prod([sizes[name] for name in clique])) for clique in cliques)
-
-
-@given(many, st.integers(0, 100_000), st.data())
-def test_a_workload_keeps_to_its_budget(sizes: dict[str, int], budget: int, data: st.DataObject) -> None:
-    label = data.draw(st.none() | st.sampled_from(list(sizes)))
-    found = choose_workload(sizes, label, max_cells=budget)
-    assert len(set(found)) == len(found)
-    place = {name: i for i, name in enumerate(sizes)}
-    assert all(list(clique) == sorted(clique, key=place.__getitem__) for clique in found)
-    assert {name for clique in found for name in clique} == set(sizes)  # each column at least alone
-    assert cells(found, sizes) <= max(budget, sum(sizes.values()))
-    if cells(tuple(combinations(sizes, min(3, len(sizes)))), sizes) <= budget:
-        assert found == tuple(combinations(sizes, min(3, len(sizes))))
-    elif len(found) > len(sizes):  # pairs come before triples: none is left out that would have fitted in
-        left = max(budget, sum(sizes.values())) - cells(found, sizes)
-        missing = [pair for pair in combinations(sizes, 2) if pair not in found]
-        assert all(cells((pair,), sizes) > left for pair in missing)
-
-
-def test_label_triples_come_before_the_others_and_dependent_ones_before_those() -> None:
-    sizes = dict.fromkeys("abcdefy", 10)
-    dependence = dict.fromkeys(combinations(sizes, 2), 0.0) | {("c", "d"): 2.0, ("d", "e"): 1.0, ("a", "y"): 3.0}
-    pairs, label_triples = 21 * 100, 15 * 1_000
-    budget = 7 * 10 + pairs + label_triples + 2 * 1_000
-    found = choose_workload(sizes, "y", dependence, max_cells=budget)
-    triples = [clique for clique in found if len(clique) == 3]
-    assert set(combinations(sizes, 2)) <= set(found)
-    assert len(triples) == 17
-    assert all("y" in clique for clique in triples[:15])
-    assert triples[15] == ("c", "d", "e")
-    assert {"c", "d"} <= set(triples[16])
-    first = choose_workload(sizes, "y", dependence, max_cells=7 * 10 + 250)
-    assert ("a", "y") in first
-
-
-def test_label_triples_that_depend_most_come_first_when_not_all_fit() -> None:
-    sizes = dict.fromkeys("abcdy", 10)
-    dependence = dict.fromkeys(combinations(sizes, 2), 0.0) | {("c", "d"): 2.0}
-    found = choose_workload(sizes, "y", dependence, max_cells=5 * 10 + 10 * 100 + 1_000)
-    assert [clique for clique in found if len(clique) == 3] == [("c", "d", "y")]
-
-
-def test_hundreds_of_columns_are_chosen_from_in_time() -> None:
-    sizes = {f"c{i}": 3 for i in range(300)}
-    dependence = dict.fromkeys(combinations(sizes, 2), 0.0)
-    found = choose_workload(sizes, "c5", dependence, max_cells=1_000_000)
-    assert cells(found, sizes) <= 1_000_000
-    assert not fits_whole(sizes)
-    assert fits_whole({"a": 100, "b": 100, "c": 100})
-
-
-def test_the_triples_of_a_wide_table_are_limited_in_number() -> None:
-    sizes = {f"c{i}": 2 for i in range(60)}
-    dependence = dict.fromkeys(combinations(sizes, 2), 0.0) | {("c0", "c1"): 0.5, ("c1", "c2"): 0.5, ("c0", "c2"): 0.5}
-    found = choose_workload(sizes, "c59", dependence, max_triples=2_000)
-    triples = [clique for clique in found if len(clique) == 3]
-    assert set(combinations(sizes, 2)) <= set(found)
-    assert len(triples) == 2_000
-    assert sum("c59" in clique for clique in triples) == 59 * 58 // 2  # all of the label
-    assert ("c0", "c1", "c2") in triples
-    few = choose_workload(sizes, "c59", dependence, max_triples=10)
-    assert sum(len(clique) == 3 for clique in few) == 59 * 58 // 2
-
-
-def test_without_dependence_small_tables_come_first() -> None:
-    sizes = dict.fromkeys("abcdef", 10) | dict.fromkeys("xyz", 2)
-    found = choose_workload(sizes, None, max_triples=1)
-    assert [clique for clique in found if len(clique) == 3] == [("x", "y", "z")]
-
-
-def test_dependence_of_many_rows_is_that_of_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(1)
-    codes = {"a": rng.integers(0, 3, 1_001), "b": rng.integers(0, 3, 1_001)}
-    sizes = {"a": 3, "b": 3}
-    thin = measure_dependence({name: values[::3] for name, values in codes.items()}, sizes)
-    monkeypatch.setattr("cuts.count.workload.MAX_ROWS", 400)
-    assert measure_dependence(codes, sizes) == thin
-
-
-def test_dependence_is_mutual_information() -> None:
-    rng = np.random.default_rng(0)
-    a = rng.integers(0, 4, 5_000)
-    codes = {"a": a, "same": a, "half": a // 2, "other": rng.integers(0, 5, 5_000), "one": np.zeros(5_000, dtype=int)}
-    sizes = {"a": 4, "same": 4, "half": 2, "other": 5, "one": 1}
-    found = measure_dependence(codes, sizes)
-    assert found["a", "same"] == pytest.approx(np.log(4), abs=0.01)
-    assert found["a", "half"] == pytest.approx(np.log(2), abs=0.01)
-    assert found["a", "other"] == pytest.approx(0.0, abs=0.005)
-    assert found["a", "one"] == pytest.approx(0.0, abs=1e-9)
+def test_every_column_of_a_wide_model_is_distributed_as_in_the_rows() -> None:
+    sizes = {f"c{i}": 2 + i % 19 for i in range(60)}
+    codes = rows_of_a_mixture(sizes, 2_000, seed=1)
+    cliques = (*((name,) for name in sizes), *list(combinations(sizes, 2))[::3])
+    config = Config(steps=30, components=20, threads=1)
+    fitted = fit(counted(codes, sizes, cliques), None, config, seed=0)
+    assert sum(sizes.values()) > 512  # so a step compares some columns only
+    assert_sound(fitted, sizes)
+    assert max(distance(fitted, codes, sizes, (name,)) for name in sizes) < 0.002

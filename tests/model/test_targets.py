@@ -36,6 +36,15 @@ def counted(cliques: list[Clique]) -> Marginals:
     return Marginals(SIZES, tables, ROWS, "codec")
 
 
+def is_left_out(pair: Clique, fixed: Slice | None, cliques: set[Clique]) -> bool:
+    """Whether a pair was not counted while pairs as large were, so that independence is its target."""
+    largest = max((SIZES[c[0]] * SIZES[c[1]] for c in cliques if len(c) == 2), default=0)
+    known = set() if fixed is None else {fixed.column}
+    known_alone = all(any({name} | known <= set(c) for c in cliques) for name in ORDER if name not in known)
+    is_label = fixed is None or fixed.column == "y"
+    return is_label and known_alone and SIZES[pair[0]] * SIZES[pair[1]] <= largest
+
+
 def view_of(columns: tuple[str, ...]) -> View:
     return View(columns, tuple(SIZES[name] for name in columns))
 
@@ -48,7 +57,7 @@ def view_of(columns: tuple[str, ...]) -> View:
 )
 def test_targets_are_shares_of_rows(cliques: set[Clique], some: set[str], fixed: Slice | None, room: int) -> None:
     marginals, whole = counted(sorted(cliques)), view_of(ORDER)
-    targets = Targets(marginals, whole, GROUPS, device="cpu", max_cells=room)
+    targets = Targets(marginals, whole, GROUPS, device="cpu", label="y", max_cells=room)
     part = view_of(tuple(name for name in ORDER if name in some))
     rows = codes()
     inside = np.ones(ROWS, dtype=bool) if fixed is None else GROUPS[fixed.column][rows[fixed.column]] == fixed.group
@@ -58,10 +67,16 @@ def test_targets_are_shares_of_rows(cliques: set[Clique], some: set[str], fixed:
         expected, weight = np.zeros((2, view.size, view.size))
         for (i, a), (j, b) in combinations(enumerate(view.columns), 2):
             together = {a, b} if fixed is None else {a, b, fixed.column}
-            if (fixed is not None and fixed.column in (a, b)) or not any(together <= set(c) for c in cliques):
-                continue
             at, to = view.starts[i], view.starts[j]
-            np.add.at(expected, (at + rows[a][inside], to + rows[b][inside]), 1 / ROWS)
+            if fixed is not None and fixed.column in (a, b):
+                continue
+            if any(together <= set(c) for c in cliques):
+                np.add.at(expected, (at + rows[a][inside], to + rows[b][inside]), 1 / ROWS)
+            elif is_left_out((a, b), fixed, cliques):
+                single = [np.bincount(rows[name][inside], minlength=SIZES[name]) / inside.sum() for name in (a, b)]
+                expected[at : at + SIZES[a], to : to + SIZES[b]] = np.outer(*single) * inside.mean()
+            else:
+                continue
             weight[at : at + SIZES[a], to : to + SIZES[b]] = 1
             blocks += 1
         np.testing.assert_allclose(found.share, expected, atol=1e-6)

@@ -198,8 +198,8 @@ ExpectedRowsOption = Annotated[
         "--rows",
         metavar="N",
         parser=parse_count,
-        help="Private programs: approximate number of rows, for which the errors of the release are predicted. "
-        "Default: 1,000, 10,000 and 100,000.",
+        help="Approximate number of rows, for which memory or, for a private program, the errors of the release are "
+        "predicted. Default: any number; 1,000, 10,000 and 100,000 for a private program.",
         show_default=False,
     ),
 ]

@@ -26,6 +26,7 @@ from cuts.cli.options import (
 )
 from cuts.cli.shared import checked, counts, print_json, say, values
 from cuts.config import Config, read_config
+from cuts.count import footprint
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.flow import before_release, checks, inputs, judge
@@ -118,7 +119,7 @@ def plan_command(
     rows: ExpectedRowsOption = None,
     format: FormatOption = "text",
 ) -> None:
-    """Show what each command promises and how it will be met; for a private program also how exact it will be.
+    """Show what each command promises, how it will be met and what a fit needs; for a private program how exact it is.
 
     Example: cuts plan fair.cuts
     """
@@ -128,12 +129,19 @@ def plan_command(
     settings = read_config(config) if config is not None else Config()
     planned = plan.plan(result.spec, settings)
     expected: tuple[before_release.Expected, ...] = ()
-    if result.spec.privacy is not None:
+    needs: footprint.Footprint | None = None
+    if result.spec.privacy is None:
+        binned = plan.with_bins(result.spec.schema, settings)
+        needs = footprint.expect_footprint(binned, settings, rows=result.rows if rows is None else rows)
+    else:
         expected = before_release.expect(planned, settings, before_release.USUAL_ROWS if rows is None else [rows])
     if format == "json":
-        print_json({**plan.as_data(planned), "expected": precision.expected_data(expected)})
+        fit = None if needs is None else footprint.as_data(needs)
+        print_json({**plan.as_data(planned), "fit": fit, "expected": precision.expected_data(expected)})
     else:
         print(plan.as_text(planned))
+        if needs is not None:
+            print(f"\n{footprint.as_text(needs)}")
         if expected:
             print(f"\n{precision.expected_text(expected, result.spec.schema)}")
 

@@ -114,7 +114,10 @@ def _bar(bar: Progress, doing: str) -> Observer:
         speed = f", {found:,.0f} rows/s" if found else ""
         bar.update(task, completed=rows, total=total, note=f"{rows:,} of {total:,} rows{speed}")
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn)
+    def noted(text: str) -> None:
+        bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn, noted)
 
 
 def _lines() -> Observer:
@@ -167,4 +170,7 @@ def _lines() -> Observer:
         if found and is_time():
             say(f"  {rows:,} of {total:,} rows, {found:,.0f} rows/s, {(total - rows) / found:.0f} s left")
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn)
+    def noted(text: str) -> None:
+        say(f"  {text}")
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn, noted)

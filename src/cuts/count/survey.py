@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from cuts.count.digest import MAX_DISTINCT, ColumnDigest
 from cuts.count.rows import CodedRows, Rows, RowsInPlace, Survey, SurveyOptions
-from cuts.count.spread_rows import sample_of_rows
+from cuts.count.spread_rows import EvenSample, sample_of_rows
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError, Diagnostic
 
-MAX_ROWS = 200_000  # rows of a sample, and of a table whose schema is inferred in memory
+MAX_ROWS = 200_000  # rows of a sample, and of a table whose schema is inferred in memory,
+MAX_CELLS = 16_000_000  # and cells: so many rows of 80 columns, fewer of more columns,
+MIN_ROWS = 20_000  # but this many in any case
 
 
 def survey(
@@ -41,10 +43,20 @@ def survey(
     """
     options = SurveyOptions(name, label, protected, drop, ids, max_rows, max_distinct)
     if isinstance(rows, RowsInPlace):
-        return rows.survey(options, seen)
+        surveyed = rows.survey(options, seen)
+        return replace(surveyed, sample=_limited(surveyed.sample, max_rows))
     inference = Inference(options)
     sample = _sample(rows, max_rows, seen, inference.add)
     return Survey(inference.schema(), sample)
+
+
+def sample_limit(columns: int, max_rows: int = MAX_ROWS) -> int:
+    """The maximum number of rows of a sample with that many columns.
+
+    >>> sample_limit(14), sample_limit(200), sample_limit(2_000)
+    (200000, 80000, 20000)
+    """
+    return min(max_rows, max(MAX_CELLS // max(columns, 1), MIN_ROWS))
 
 
 def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int], None] = lambda _: None) -> Table:
@@ -56,8 +68,15 @@ def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int],
     [0, 4, 8]
     """
     if isinstance(rows, RowsInPlace):
-        return rows.spread_sample(max_rows, seen)
+        return _limited(rows.spread_sample(max_rows, seen), max_rows)
     return _sample(rows, max_rows, seen, lambda block, types: None)
+
+
+def _limited(sample: Table, max_rows: int) -> Table:
+    """The sample that a smaller limit would have given."""
+    thinner = sample_of_rows(sample_limit(sample.arrow.num_columns, max_rows))
+    thinner.add(sample.arrow, sample.rows)
+    return Table(thinner.rows())
 
 
 def infer_streamed(
@@ -97,7 +116,7 @@ class Inference:
         self._types = block.arrow.schema if types is None else types
         self._rows += block.rows
         self._pending.append(block)
-        if self._rows > self._options.max_rows:
+        if self._rows > sample_limit(block.arrow.num_columns, self._options.max_rows):
             self._digests = self._digests or self._new_digests()
             for digest, part in product(self._digests, self._pending):
                 digest.add(part)
@@ -130,11 +149,14 @@ class Inference:
 
 def _sample(rows: Rows, max_rows: int, seen: Callable[[int], None], also: Callable[[Table, pa.Schema], None]) -> Table:
     """Rows evenly spread over all; `also` is given all blocks and the types of their columns."""
-    sample, types = sample_of_rows(max_rows), pa.schema([])
+    sample: EvenSample[pa.Table] | None = None
+    types = pa.schema([])
     for block, types in _coded(rows):
+        sample = sample or sample_of_rows(sample_limit(block.arrow.num_columns, max_rows))
         also(block, types)
         sample.add(block.arrow, block.rows)
         seen(sample.seen)
+    assert sample is not None, "rows have at least one block"
     return _plain(sample.rows(), types)
 
 

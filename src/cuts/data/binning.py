@@ -42,6 +42,8 @@ COARSE_SPIKE_SHARE = 0.01  # the same where bins are coarse,
 SPIKE_ROWS = 10  # if it also has more than this number of rows
 COARSE_BINS_PER_ROOT = 0.12  # quantile bins where bins are coarse: this times the root of the number of rows,
 MIN_COARSE_BINS = 8  # at least, unless the table has many columns
+WIDE_COLUMNS = 40  # of a table with more columns a step of a fit compares some of them only, so
+MIN_WIDE_BINS = 4  # its columns have this many quantile bins at least
 MAX_TABLE_BINS = 600  # of all columns together where bins are coarse
 MAX_POINTS = 96  # distinct values up to which a bin stores every value,
 MAX_REPEATED_POINTS = 2_048  # the same for values that repeat,
@@ -147,13 +149,7 @@ def _coarse_quantiles(typed: Table, schema: Schema, limits: Limits) -> dict[str,
     A number of `bins` that the schema states for a column is kept.
     """
     columns = {c.name: c for c in schema.modelled if not isinstance(c, Category) and _is_by_rows(c)}
-    stated = {name: c.bins for name, c in columns.items() if isinstance(c.bins, int) and c.bins != DEFAULT_BINS}
-    categories = [c for c in schema.modelled if isinstance(c, Category)]
-    room = MAX_TABLE_BINS - sum(min(len(c.categories), limits.max_categories) for c in categories)
-    room -= sum(len(c.texts) for c in columns.values())
-    wanted = max(MIN_COARSE_BINS, round(COARSE_BINS_PER_ROOT * typed.rows**0.5))
-    common = max(2, min(wanted, DEFAULT_BINS, room // max(len(columns), 1)))
-    bins = {name: stated.get(name, common) for name in columns}
+    bins, room = coarse_bins(schema, limits, typed.rows)
     spikes: dict[str, list[float]] = {name: [] for name in columns}
     candidates = []
     for name, column in columns.items():
@@ -164,10 +160,46 @@ def _coarse_quantiles(typed: Table, schema: Schema, limits: Limits) -> dict[str,
         candidates += list(
             zip(counts[heavy].tolist(), distinct[heavy].tolist(), [name] * int(heavy.sum()), strict=True)
         )
-    room = max(room - sum(bins.values()), 2 * len(columns))
     for _, value, name in sorted(candidates, reverse=True)[: room // 2]:  # a value needs an edge before and after it
         spikes[name].append(value)
     return {name: Quantiles(bins[name], np.sort(spikes[name])) for name in columns}
+
+
+def coarse_bins(schema: Schema, limits: Limits, rows: int) -> tuple[dict[str, int], int]:
+    """With a fine level below, the quantile bins of each numeric column, and how many more frequent values may add."""
+    columns = {c.name: c for c in schema.modelled if not isinstance(c, Category) and _is_by_rows(c)}
+    stated = {name: c.bins for name, c in columns.items() if isinstance(c.bins, int) and c.bins != DEFAULT_BINS}
+    categories = [c for c in schema.modelled if isinstance(c, Category)]
+    room = MAX_TABLE_BINS - sum(min(len(c.categories), limits.max_categories) for c in categories)
+    room -= sum(len(c.texts) for c in columns.values())
+    wanted = max(MIN_COARSE_BINS, round(COARSE_BINS_PER_ROOT * rows**0.5))
+    fewest = MIN_WIDE_BINS if len(schema.modelled) > WIDE_COLUMNS else 2
+    common = max(fewest, min(wanted, DEFAULT_BINS, room // max(len(columns), 1)))
+    bins = {name: stated.get(name, common) for name in columns}
+    return bins, max(room - sum(bins.values()), 2 * len(columns))
+
+
+def expected_sizes(schema: Schema, *, rows: int, coarse: bool) -> dict[str, int]:
+    """About how many bins every column gets, missing values included, known before any row is read; rarely more.
+
+    Frequent values get bins of their own: they are taken to double the bins of a column, where bins are coarse within
+    what the whole table may have. A column with fewer distinct values has fewer bins.
+    """
+    limits = Limits(schema.max_categories, schema.min_count)
+    bins, more = coarse_bins(schema, limits, rows)
+    sizes: dict[str, int] = {}
+    for column in schema.modelled:
+        if isinstance(column, Category):
+            size = min(len(column.categories), limits.max_categories)
+        elif not _is_by_rows(column):
+            size = len(even_edges(column)) + 1 + len(column.texts)
+        elif coarse:
+            size = bins[column.name] + min(-(-more // len(bins)), bins[column.name]) + len(column.texts)
+        else:
+            assert isinstance(column.bins, int)
+            size = 2 * column.bins + len(column.texts)
+        sizes[column.name] = size + int(column.missing)
+    return sizes
 
 
 def _quantile_edges(values: Floats, column: Numeric, quantiles: Quantiles) -> tuple[float, ...]:

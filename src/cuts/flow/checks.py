@@ -31,6 +31,7 @@ class Checked:
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
     share: float | None = None  # of the real rows that satisfy all row rules, when a table was given
+    rows: int | None = None  # of that table
 
     @property
     def exit_code(self) -> int:
@@ -67,7 +68,8 @@ def check(
         return Checked(program, None, (*diagnostics, *error.diagnostics))
     if rows is None or has_errors(diagnostics):
         return Checked(program, spec, diagnostics)
-    return Checked(program, spec, (*diagnostics, *check_support(spec, rows)), share(spec.rules, schema, rows))
+    warnings = (*diagnostics, *check_support(spec, rows))
+    return Checked(program, spec, warnings, share(spec.rules, schema, rows), rows.rows)
 
 
 def with_rows(program: Program, schema: Schema) -> Spec:

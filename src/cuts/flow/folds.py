@@ -66,7 +66,7 @@ def split_into_folds(
         raise usage_error("bad-count", f"{folds} folds hold no rows out", "ask for more: `--folds 5`")
     config = replace(config, threads=1)  # the folds are what is done in parallel
     observer.stage("reading a sample of the rows")
-    prepared = prepare(plans, opened, config, seed)
+    prepared = prepare(plans, opened, config, seed, observer)
     observer.stage("counting")
     parts = count_folds(
         opened.rows.blocks() if keep_rows else blocks_to_encode(opened.rows, prepared.codec),

@@ -6,15 +6,16 @@ known, for ranges and categories; then for the counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cuts.config import Config
+from cuts.count.dependence import measure_dependence
 from cuts.count.kernel import count_rows
 from cuts.count.marginals import Clique, Marginals
 from cuts.count.rows import Rows
 from cuts.count.survey import spread_sample, survey
-from cuts.count.workload import choose_workload, fits_whole, measure_dependence
+from cuts.count.workload import choose_workload, describe, fits_whole, left_out
 from cuts.data.binning import fit_codec
 from cuts.data.codec import Codec, Codes, encode
 from cuts.data.columns import is_written_as_text
@@ -61,7 +62,7 @@ def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
         opened = opened.with_sample(observer)
         spec = with_rows(request.filled, opened.schema)
     planned = plan(spec, request.config)
-    prepared = prepare([planned], opened, request.config, request.seed)
+    prepared = prepare([planned], opened, request.config, request.seed, observer)
     warnings = [*opened.warnings, *prepared.losses()]
     if prepared.sample.rows < FEW_ROWS:
         warnings.append(few_rows(prepared.sample.rows))
@@ -162,8 +163,11 @@ class Prepared:
         return Learned(self.plan, self.codec, self.sample, self.codes, counts, self.label, self.config, self.seed)
 
 
-def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int) -> Prepared:
+def prepare(
+    plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int, observer: Observer | None = None
+) -> Prepared:
     """What is known before counting, for the first of some plans; the bins suit the conditions of all of them."""
+    observer = observer or Observer()
     find_device(config.device)
     find_backbone(config)
     sample = opened.sample()
@@ -178,9 +182,21 @@ def prepare(plans: Sequence[Plan], opened: OpenedRows, config: Config, seed: int
     codec = replace(fitted, schema=binned, ties=ties)
     codes = encode(sample, codec)
     label = modelled_label(codec)
-    dependence = None if fits_whole(codec.sizes) else measure_dependence(codes, codec.sizes)
-    cliques = choose_workload(codec.sizes, label, dependence)
+    cliques = _choose_cliques(codes, codec.sizes, label, observer)
     return Prepared(settle(plans[0], codec), codec, sample, codes, cliques, label, config, seed)
+
+
+def _choose_cliques(
+    codes: Codes, sizes: Mapping[str, int], label: str | None, observer: Observer
+) -> tuple[Clique, ...]:
+    """The tables to count; which of them matter in a wide table is measured on the sample, and reported."""
+    if fits_whole(sizes):
+        return choose_workload(sizes, label)
+    observer.stage("choosing the tables to count")
+    dependence = measure_dependence(codes, sizes, label, advanced=observer.advanced)
+    cliques = choose_workload(sizes, label, dependence)
+    observer.noted(describe(left_out(cliques, sizes, label, dependence)))
+    return cliques
 
 
 def check_size(sample: Table) -> None:
@@ -212,7 +228,7 @@ def fit_free(learned: Learned, program: str, observer: Observer) -> tuple[Model,
     """The model of the rows before any command shapes it, and what is known about them, with smoothing and boxes."""
     smoothing, memory = choose_smoothing(learned, program, observer)
     observer.stage("fitting")
-    model, learned = fit_smoothed(learned, program, smoothing, observer)
+    model, learned = fit_smoothed(learned, program, smoothing, observer, is_stage=True)
     facts = with_quality(replace(model.facts, memory=memory), model.mixture, learned.counts, learned.label)
     return replace(model, facts=facts), learned
 

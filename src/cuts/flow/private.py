@@ -12,9 +12,10 @@ from dataclasses import replace
 from importlib.metadata import version
 
 from cuts.config import Config
+from cuts.count.dependence import measure_dependence
 from cuts.count.kernel import count_codes
 from cuts.count.survey import MAX_ROWS
-from cuts.count.workload import choose_workload
+from cuts.count.workload import choose_workload, fits_whole
 from cuts.data.codec import Codec, encode
 from cuts.data.refine import refine
 from cuts.data.table import Table
@@ -130,7 +131,8 @@ def _learned(planned: Plan, free: Model, codec: Codec) -> Learned:
     drawn = draw_free(free)
     codes = encode(drawn, codec)
     label = modelled_label(codec)
-    counts = count_codes(codes, codec, choose_workload(codec.sizes, label))
+    dependence = None if fits_whole(codec.sizes) else measure_dependence(codes, codec.sizes, label)
+    counts = count_codes(codes, codec, choose_workload(codec.sizes, label, dependence))
     return Learned(planned, codec, drawn, codes, counts, label, free.config, free.facts.seed)
 
 

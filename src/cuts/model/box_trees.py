@@ -23,6 +23,7 @@ from cuts.model.box_counts import BoxCounts, box_distance, join_boxes
 from cuts.model.draw import draw, supply
 from cuts.model.mixture import Mixture
 from cuts.model.objective import Loss
+from cuts.model.parts import Partners, choose_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,17 @@ class BoxedObjective:
     """The loss of tables and boxes together; new boxes are found every few calls."""
 
     def __init__(
-        self, tables: Loss, rows: BinnedRows, label: str | None, *, seed: int, settings: BoxSettings = BOX_SETTINGS
+        self,
+        tables: Loss,
+        rows: BinnedRows,
+        label: str | None,
+        *,
+        seed: int,
+        partners: Partners | None = None,
+        settings: BoxSettings = BOX_SETTINGS,
     ) -> None:
         self._tables, self._rows, self._label, self._settings = tables, rows, label, settings
+        self._partners = partners or {}  # of a wide table
         self._random = np.random.default_rng([seed, 6])
         self._finder: BoxFinder | None = None
         self._calls = 0
@@ -100,7 +109,7 @@ class BoxedObjective:
     def _find(self, mix: Mixture) -> None:
         if self._finder is None:
             sizes = {name: p.shape[1] for name, p in zip(mix.columns, mix.P, strict=True)}
-            self._finder = BoxFinder(self._rows, sizes, self._label, self._random, self._settings)
+            self._finder = BoxFinder(self._rows, sizes, self._label, self._random, self._settings, self._partners)
         drawn = draw(supply(mix), self._finder.rows, seed=int(self._random.integers(2**31))).codes
         known = [] if self.boxes is None else [self.boxes]
         self.boxes = join_boxes([*known, *self._finder.find(drawn)], self._settings.max_boxes)
@@ -116,8 +125,9 @@ class BoxFinder:
         label: str | None,
         rng: np.random.Generator,
         settings: BoxSettings = BOX_SETTINGS,
+        partners: Partners | None = None,
     ) -> None:
-        self._settings, self._random = settings, rng
+        self._settings, self._random, self._partners = settings, rng, partners or {}
         self._names = tuple(sizes)
         self._sizes = [sizes[name] for name in self._names]
         self._starts = np.cumsum([0, *self._sizes])
@@ -174,7 +184,12 @@ class BoxFinder:
 
         columns = np.array([i for i in range(len(self._names)) if i != without])
         count = min(max(1, round(share * len(columns))), self._settings.max_columns)
-        columns = np.sort(self._random.choice(columns, count, replace=False))
+        if count < len(columns) and self._partners:
+            columns = self._part(
+                columns, count, () if without is None else self._partners.get(self._names[without], ())
+            )
+        else:
+            columns = np.sort(self._random.choice(columns, count, replace=False))
         model: Any = DecisionTreeClassifier(
             max_depth=self._settings.max_depth,
             min_samples_leaf=self._settings.min_leaf,
@@ -183,6 +198,13 @@ class BoxFinder:
         tree = _Tree(model, columns, [self._order(index) for index in columns.tolist()])
         model.fit(tree.places(x), y)
         return tree
+
+    def _part(self, columns: IntArray, count: int, first: Sequence[str]) -> IntArray:
+        """Some columns of a wide table, each with those it depends on most; those in `first` take half at most."""
+        names = [self._names[index] for index in columns.tolist()]
+        cost = dict.fromkeys(names, 1)
+        chosen = choose_part(names, self._partners, cost, count, self._random, first=first[: count // 2])
+        return np.array([index for index in columns.tolist() if self._names[index] in chosen])
 
     def _order(self, index: int) -> IntArray:
         """The bins of a column in the order in which a tree splits them; a random one lets any set of categories be."""

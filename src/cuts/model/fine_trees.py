@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cuts.data.codec import CategoryBins, Codec, Codes, NumericBins
 from cuts.data.table import Bools, Floats, IntArray
+from cuts.progress import Advanced
 
 Places = NDArray[np.float32]  # bin + rank in the bin, one per row
 
@@ -160,6 +161,7 @@ class FineRows:
     values: Mapping[str, Floats]
     label: str | None
     hidden: frozenset[str] = frozenset()  # columns that no value may depend on: a command makes them unpredictable
+    advanced: Advanced = lambda _: None  # hears the share of the columns that are done
 
 
 def find_min_leaf(rows: int, settings: FineSettings = FINE_SETTINGS) -> int:
@@ -186,7 +188,9 @@ def learn(rows: FineRows, codec: Codec, seed: int, settings: FineSettings = FINE
         return FineTrees(())
     settings = replace(settings, min_leaf=find_min_leaf(total, settings))
     trees = []
-    for index in refined:
+    for number, index in enumerate(refined):
+        if number:
+            rows.advanced(number / len(refined))
         column = codec.columns[index]
         assert isinstance(column, NumericBins)
         numbers = rows.values[names[index]][chosen]

@@ -9,12 +9,13 @@ kind, and nothing but counts is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import cos, isqrt, pi
 from time import process_time
 
 import torch
+from torch import Tensor
 
 from cuts.config import Config
 from cuts.count.marginals import Marginals
@@ -83,13 +84,33 @@ def fit(
         )
         boxes = None
         if rows is not None and with_boxes:
-            boxed = BoxedObjective(objective.loss, rows, label, seed=seed)
+            boxed = BoxedObjective(objective.loss, rows, label, seed=seed, partners=objective.partners)
             schedule = replace(settings, decay_share=1.0, patience_steps=NEVER)
             rate *= settings.box_rate_share
             boxes_seen = _shifted(seen, steps, 0)
             error, more = train(backbone, boxed.loss, with_boxes, rate, seen=boxes_seen, settings=schedule)
             steps, boxes = steps + more, boxed.boxes
-        return Fitted(backbone.settle(), error, steps, process_time() - start_time, boxes)
+        mixture = backbone.settle()
+        if objective.partners:
+            mixture = with_one_way(mixture, start.one_way)
+        return Fitted(mixture, error, steps, process_time() - start_time, boxes)
+
+
+def with_one_way(mix: Mixture, one_way: Mapping[str, Tensor], *, rounds: int = 20) -> Mixture:
+    """The mixture moved a little so that every column is distributed as given, bins that it lacks excepted.
+
+    Steps that compare some columns leave an error in each. Iterative proportional fitting (Deming & Stephan 1940) takes
+    it away: `P[k, b]` is multiplied by the wanted share of bin `b` over the present one, then made to sum to one.
+    """
+    P = []
+    for name, table in zip(mix.columns, mix.P, strict=True):
+        wanted = one_way[name].to(table)
+        for _ in range(rounds):
+            scaled = table * (wanted / (mix.w @ table).clamp_min(1e-300))
+            total = scaled.sum(1, keepdim=True)
+            table = torch.where(total > 0, scaled / total, table)  # a component of bins without rows stays as it is
+        P.append(table)
+    return Mixture(mix.columns, mix.w, tuple(P))
 
 
 def _shifted(seen: Callable[[FitStep], None] | None, before: int, after: int) -> Callable[[FitStep], None] | None:

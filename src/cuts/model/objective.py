@@ -10,7 +10,8 @@ slices of the label, which together are the three-way tables with it, by squared
 and a few random slices of other columns by total variation `TV(p, q) = 1/2 sum_c |p_c - q_c|`. The bins of a number are
 sliced in groups of neighbours (`model/slice_groups.py`), because a slice of a single bin has too few rows. Random
 slices are chosen with probabilities that the weights undo, so the loss is unbiased. Of a wide table, the slices of a
-step compare some columns only; of a very wide one, so do the pairs.
+step compare some columns only; of a very wide one, so do the pairs. Such a part has random columns and those that
+depend on them most, so that strong pairs are compared in more steps than weak ones.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cuts.count.dependence import strongest_partners
 from cuts.count.marginals import Marginals
 from cuts.model.mixture import Mixture, gram
+from cuts.model.parts import Partners, choose_part
 from cuts.model.targets import Groups, Slice, Targets, TargetTable, View
 
 Loss: TypeAlias = Callable[[Mixture], tuple[Tensor, Tensor]]  # the loss of a mixture, and its error
@@ -38,6 +41,7 @@ class ObjectiveSettings:
     max_bins: int = 640  # of the columns whose pairs are compared in one step, together
     wide_bins: int = 512  # of a table with more, slices compare a part of the columns, another one in every step
     part_bins: int = 320  # of such a part
+    partners: int = 8  # columns that a column depends on most, which are in the same part
     max_label_slices: int = 4  # in one step; of a label with more groups some are chosen at random
     pair_weight: float = 1.0  # of all pairs of columns, relative to the slices of the label
     slice_weight: float = 0.1  # of the random slices, relative to those of the label
@@ -73,8 +77,10 @@ class Objective:
         self._one_way = {name: marginals.table((name,)) / self._rows for name in self._sizes}
         self._others = tuple(name for name in self._sizes if name != label)
         self._whole = self._view(self._others)
+        self.is_wide = self._whole.size > settings.wide_bins  # so a step compares some columns only
+        self.partners: Partners = strongest_partners(marginals, settings.partners) if self.is_wide else {}
         self._candidates = self._slice_candidates()
-        self._targets = Targets(marginals, self._whole, self._groups, device=device)
+        self._targets = Targets(marginals, self._whole, self._groups, device=device, label=label)
 
     def loss(self, mix: Mixture) -> tuple[Tensor, Tensor]:
         """The loss of a mixture, and its mean total variation over the pairs of columns."""
@@ -84,8 +90,8 @@ class Objective:
         target = self._targets.of(view, None)
         share = gram(_tables(mix, view), mix.w)
         loss, error = self._hellinger(share, target), _variation(share.detach(), target)
-        if self._whole.size > self._settings.wide_bins:
-            view = self._part(self._settings.part_bins)
+        if self.is_wide:
+            view = self._part(self._settings.part_bins, self._label_partners())
         X = _tables(mix, view)
         if self._label is not None:
             loss = self._settings.pair_weight * loss
@@ -95,6 +101,12 @@ class Objective:
             scale = self._settings.slice_weight / (len(view.columns) * chance * self._slices)
             loss = loss + scale * _variation(self._sliced(mix, X, chosen), self._targets.of(view, chosen))
         return loss, error
+
+    def _label_partners(self) -> Sequence[str]:
+        """The columns that the label depends on most, in every second step: slices of the label are about them."""
+        if self._label is None or not self.partners or self._random.random() < 0.5:
+            return ()
+        return self.partners.get(self._label, ())
 
     def _sliced(self, mix: Mixture, X: Tensor, chosen: Slice) -> Tensor:
         """The Gram matrix of the rows whose value lies in a slice."""
@@ -157,17 +169,12 @@ class Objective:
         shares: list[float] = np.bincount(self._groups[name], self._one_way[name]).tolist()
         return shares
 
-    def _part(self, max_bins: int) -> View:
-        """A random part of the columns, with the label."""
-        chosen: list[str] = []
+    def _part(self, max_bins: int, first: Sequence[str] = ()) -> View:
+        """A random part of the columns, with those they depend on most and the label."""
         label_bins = self._sizes[self._label] if self._label is not None else 0
-        left = max(max_bins - label_bins, max_bins // 2)
-        for index in self._random.permutation(len(self._others)).tolist():
-            name = self._others[index]
-            if self._sizes[name] <= left or not chosen:
-                chosen.append(name)
-                left -= self._sizes[name]
-        return self._view([name for name in self._others if name in set(chosen)])
+        room = max(max_bins - label_bins, max_bins // 2)
+        chosen = choose_part(self._others, self.partners, self._sizes, room, self._random, first=first)
+        return self._view([name for name in self._others if name in chosen])
 
     def _view(self, others: Sequence[str]) -> View:
         columns = (*others, *([] if self._label is None else [self._label]))

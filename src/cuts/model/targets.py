@@ -3,6 +3,10 @@
 The bins of all columns lie side by side, and the tables of all pairs are the blocks of one matrix. Such a matrix is
 built once for every slice that is asked for and kept while there is room for it; a part of the columns takes its rows
 and columns.
+
+Of a wide table not all pairs are counted (`count/workload.py`). Those left out are independent as far as the rows show,
+or weaker than what is counted. So their target is independence, in a slice of the label given that slice; without
+a target, a mixture would make them depend on each other through whatever its components have in common.
 """
 
 from __future__ import annotations
@@ -15,14 +19,16 @@ from typing import TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from cuts.count.marginals import Marginals
-from cuts.data.table import IntArray
+from cuts.data.table import Floats, IntArray
 
 Groups: TypeAlias = Mapping[str, IntArray]  # by column: the group of each bin, numbered from 0
 
 Pair: TypeAlias = tuple[str, str]
+Matrix: TypeAlias = NDArray[np.float32]
 
 MAX_KEPT_CELLS = 100_000_000  # of the matrices kept: 400 MB
 
@@ -66,11 +72,20 @@ class Targets:
     """The targets of all columns, and of some of them."""
 
     def __init__(
-        self, marginals: Marginals, whole: View, groups: Groups, *, device: str, max_cells: int = MAX_KEPT_CELLS
+        self,
+        marginals: Marginals,
+        whole: View,
+        groups: Groups,
+        *,
+        device: str,
+        label: str | None = None,
+        max_cells: int = MAX_KEPT_CELLS,
     ) -> None:
         self._marginals, self._whole, self._groups, self._device = marginals, whole, groups, device
+        self._label = label
         self._place = {name: i for i, name in enumerate(whole.columns)}
         self._pairs = _counted_pairs(marginals, self._place)
+        self._largest = max((table.size for clique, table in marginals.tables.items() if len(clique) == 2), default=0)
         self._left = max_cells
         self._kept: dict[Slice | None, TargetTable] = {}
         self._counted: dict[str | None, Tensor] = {}
@@ -119,9 +134,46 @@ class Targets:
                 share[block] = table
                 counted[block] = 1.0
                 blocks += 1
+        if self._is_filled(fixed):
+            blocks += self._fill(share, counted, view, fixed)
         share /= max(self._marginals.rows, 1)
         made, weights = (torch.from_numpy(matrix).to(self._device) for matrix in (share, counted))
         return TargetTable(made, weights, max(blocks, 1))
+
+    def _is_filled(self, fixed: Slice | None) -> bool:
+        """Whether pairs that were not counted are those left out: pairs were chosen, instead of all triples."""
+        if not self._largest or (fixed is not None and fixed.column != self._label):
+            return False
+        known = () if fixed is None else (fixed.column,)
+        return all(self._marginals.covers((name, *known)) for name in self._whole.columns if name not in known)
+
+    def _fill(self, share: Matrix, counted: Matrix, view: View, fixed: Slice | None) -> int:
+        """Put independence where no counts are, and return the number of pairs; larger tables than any counted stay."""
+        own = np.concatenate([self._single(name, fixed) for name in view.columns])
+        column, size = np.repeat(np.arange(len(view.sizes)), view.sizes), np.repeat(view.sizes, view.sizes)
+        is_pair = (column[:, None] < column[None, :]) & (np.outer(size, size) <= self._largest)
+        if fixed is not None and fixed.column in view.columns:
+            at = view.columns.index(fixed.column)
+            is_pair &= (column != at)[:, None] & (column != at)[None, :]
+        is_open = is_pair & (counted == 0)
+        total = max(float(own[: view.sizes[0]].sum()), 1.0)
+        share[is_open] = (np.outer(own, own) / total)[is_open]
+        counted[is_open] = 1.0
+        starts = np.array(view.starts[:-1])
+        return int(is_open[np.ix_(starts, starts)].sum())
+
+    def _single(self, name: str, fixed: Slice | None) -> Floats:
+        """The counts of one column, of the rows in a slice."""
+        if fixed is None:
+            own: Floats = self._marginals.table((name,)).astype(np.float64)
+            return own
+        members = np.flatnonzero(self._groups[fixed.column] == fixed.group)
+        if name == fixed.column:
+            inside: Floats = np.zeros(self._marginals.sizes[name])
+            inside[members] = self._marginals.table((name,))[members]
+            return inside
+        counts: Floats = self._marginals.table((name, fixed.column))[:, members].sum(axis=1).astype(np.float64)
+        return counts
 
     def _pair(self, a: str, b: str, fixed: Slice | None) -> IntArray:
         """The counts of two columns, with a third in a group of bins."""
