@@ -103,6 +103,20 @@ class Counter:
         self._blocks += 1
         self.rows += rows
 
+    @property
+    def partial(self) -> IntArray:
+        """The counts of all joint tables so far, one after the other; equal codecs and cliques have equal tables."""
+        return np.concatenate([np.zeros(0, dtype=np.int64), *self._into.values()])
+
+    def add_partial(self, cells: IntArray, counts: IntArray, rows: int) -> None:
+        """Add counts of other rows, which are zero except in some cells of `partial`."""
+        start = 0
+        for table in self._into.values():
+            first, last = np.searchsorted(cells, (start, start + len(table)))
+            table[cells[first:last] - start] += counts[first:last]
+            start += len(table)
+        self.rows += rows
+
     def counts(self) -> Marginals:
         """The counts of the rows added so far; call it last, since the result may share the arrays of this counter."""
         return _finish(self._into, self.rows, self._codec, self._cliques)

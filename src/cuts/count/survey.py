@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
+
+import pyarrow as pa
 
 from cuts.count.digest import MAX_DISTINCT, ColumnDigest
 from cuts.count.rows import Rows, RowsInPlace, Survey, SurveyOptions
@@ -38,9 +40,14 @@ def survey(
     options = SurveyOptions(name, label, protected, drop, ids, max_rows, max_distinct)
     if isinstance(rows, RowsInPlace):
         return rows.survey(options, seen)
+    return survey_blocks(rows.blocks(), options, seen)
+
+
+def survey_blocks(blocks: Iterable[Table], options: SurveyOptions, seen: Callable[[int], None]) -> Survey:
+    """The survey of the rows of some blocks."""
     inference = Inference(options)
-    sample = sample_of_rows(max_rows)
-    for block in rows.blocks():
+    sample = sample_of_rows(options.max_rows)
+    for block in blocks:
         inference.add(block)
         sample.add(block.arrow, block.rows)
         seen(sample.seen)
@@ -98,7 +105,7 @@ class Inference:
         self._rows += block.rows
         self._pending.append(block)
         if self._rows > self._options.max_rows:
-            self._digests = self._digests or self._new_digests(block)
+            self._digests = self._digests or new_digests(block.arrow.schema, self._options)
             for digest, part in product(self._digests, self._pending):
                 digest.add(part)
             self._pending = [Table(block.arrow.slice(0, 0))]
@@ -106,26 +113,32 @@ class Inference:
     def schema(self) -> Schema:
         """The schema of all rows; raises `CutsError` with every problem."""
         if self._digests is None:
-            return self._infer(Table.join(self._pending))
-        problems: list[Diagnostic] = []
-        # Without rows every column is empty: only the names are checked.
-        named = _attempt(lambda: self._infer(self._pending[0]), problems)
-        columns = [_attempt(digest.infer, problems) for digest in self._digests]
-        if named is None or problems:
-            raise CutsError(problems)
-        return replace(named, columns=tuple(column for column in columns if column is not None))
+            return _infer(Table.join(self._pending), self._options)
+        return schema_of(self._digests, self._pending[0].arrow.schema, self._options)
 
-    def _infer(self, table: Table) -> Schema:
-        wanted = self._options
-        return infer_schema(table, wanted.name, wanted.label, wanted.protected, drop=wanted.drop, ids=wanted.ids)
 
-    def _new_digests(self, block: Table) -> list[ColumnDigest]:
-        options = self._options
-        return [
-            ColumnDigest(field, declared_id=field.name in options.ids, max_distinct=options.max_distinct)
-            for field in block.arrow.schema
-            if field.name not in options.drop
-        ]
+def new_digests(columns: pa.Schema, options: SurveyOptions) -> list[ColumnDigest]:
+    """An empty digest of every column that is not left out."""
+    return [
+        ColumnDigest(field, declared_id=field.name in options.ids, max_distinct=options.max_distinct)
+        for field in columns
+        if field.name not in options.drop
+    ]
+
+
+def schema_of(digests: Sequence[ColumnDigest], columns: pa.Schema, options: SurveyOptions) -> Schema:
+    """The schema of digested columns; raises `CutsError` with every problem."""
+    problems: list[Diagnostic] = []
+    # Without rows every column is empty: only the names are checked.
+    named = _attempt(lambda: _infer(Table(columns.empty_table()), options), problems)
+    inferred = [_attempt(digest.infer, problems) for digest in digests]
+    if named is None or problems:
+        raise CutsError(problems)
+    return replace(named, columns=tuple(column for column in inferred if column is not None))
+
+
+def _infer(table: Table, options: SurveyOptions) -> Schema:
+    return infer_schema(table, options.name, options.label, options.protected, drop=options.drop, ids=options.ids)
 
 
 _Result = TypeVar("_Result")
