@@ -46,9 +46,8 @@ def merged(arrow: pa.Table, wanted: SurveyOptions, cuts: list[int], size: int) -
         for first in range(start, end, size):
             for digest in part:
                 digest.add(Table(arrow.slice(first, min(size, end - first))))
-        for digest, of_part, received in zip(total, part, new_digests(arrow.schema, wanted), strict=True):
-            received.restore(of_part.state())
-            digest.merge(received)
+        for digest, of_part in zip(total, part, strict=True):
+            digest.merge(digest.restored(of_part.state()))
     return outcome(lambda: schema_of(total, arrow.schema, wanted))
 
 

@@ -35,6 +35,7 @@ class ColumnDigest:
     """A column that is read block by block."""
 
     def __init__(self, field: pa.Field, *, declared_id: bool, max_distinct: int = MAX_DISTINCT) -> None:
+        self._field, self._declared_id, self._max_distinct = field, declared_id, max_distinct
         self._name = field.name
         self._missing, self._is_coded = False, pa.types.is_dictionary(field.type)
         self._kept = _kept_for(field.type, declared_id=declared_id, max_distinct=max_distinct)
@@ -53,7 +54,7 @@ class ColumnDigest:
         self._kept.merge(other._kept)
 
     def state(self) -> bytes:
-        """The digest as an Arrow IPC stream, from which `restore` makes it again."""
+        """The digest as an Arrow IPC stream, from which `restored` makes it again."""
         arrays = {"missing": pa.array([self._missing]), **self._kept.arrays()}
         lists = [pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values) for values in arrays.values()]
         batch = pa.RecordBatch.from_arrays(lists, names=list(arrays))
@@ -62,13 +63,15 @@ class ColumnDigest:
             stream.write_batch(batch)
         return bytes(sink.getvalue())
 
-    def restore(self, state: bytes) -> None:
-        """Become the digest of that state; this one must be empty and of the same field and limits."""
+    def restored(self, state: bytes) -> ColumnDigest:
+        """The digest of that state, which is of the same field and has the same limits as this one."""
         with ipc.open_stream(state) as stream:
             batch = stream.read_next_batch()
         arrays = {name: column.values for name, column in zip(batch.schema.names, batch.columns, strict=True)}
-        self._missing = arrays.pop("missing")[0].as_py()
-        self._kept.restore(arrays)
+        made = ColumnDigest(self._field, declared_id=self._declared_id, max_distinct=self._max_distinct)
+        made._missing = arrays.pop("missing")[0].as_py()
+        made._kept.restore(arrays)
+        return made
 
     def infer(self) -> Column:
         """The column that `infer_schema` would infer from all values; raises the same errors."""

@@ -108,13 +108,11 @@ class Counter:
         """The counts of all joint tables so far, one after the other; equal codecs and cliques have equal tables."""
         return np.concatenate([np.zeros(0, dtype=np.int64), *self._into.values()])
 
-    def add_partial(self, cells: IntArray, counts: IntArray, rows: int) -> None:
-        """Add counts of other rows, which are zero except in some cells of `partial`."""
-        start = 0
-        for table in self._into.values():
-            first, last = np.searchsorted(cells, (start, start + len(table)))
-            table[cells[first:last] - start] += counts[first:last]
-            start += len(table)
+    def add_partial(self, partial: IntArray, rows: int) -> None:
+        """Add the `partial` counts of a counter of other rows."""
+        ends = np.cumsum([len(table) for table in self._into.values()])
+        for table, end in zip(self._into.values(), ends.tolist(), strict=True):
+            table += partial[end - len(table) : end]
         self.rows += rows
 
     def counts(self) -> Marginals:
