@@ -36,7 +36,8 @@ class Observer:
     """Functions that are called as the work goes on; by default nothing is reported.
 
     They hear of the next stage, the rows counted so far, steps of a fit, private rounds, warnings about the program,
-    the rows and the fit, what has been spent on private data so far, and how much of a stage is done: from 0 to 1.
+    the rows and the fit, what has been spent on private data so far, how much of a stage is done (from 0 to 1), and the
+    rows drawn so far, of how many.
     """
 
     stage: Say = lambda _: None
@@ -46,6 +47,7 @@ class Observer:
     warned: Callable[[Sequence[Diagnostic], Source], None] = lambda _, __: None
     spent: Say = lambda _: None
     advanced: Advanced = lambda _: None
+    drawn: Callable[[int, int], None] = lambda _, __: None
 
     def part(self, index: int, count: int) -> Observer:
         """The observer of one of several equal parts of a stage, a fit, say: of its steps the share done is heard."""

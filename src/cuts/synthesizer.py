@@ -21,6 +21,7 @@ from cuts.flow import run as flow
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import read_program
 from cuts.flow.request import PrivacyOptions
+from cuts.flow.sample import sample
 from cuts.lang.syntax import Program
 from cuts.model import store
 from cuts.privacy.transcript import Transcript
@@ -144,7 +145,7 @@ class Synthesizer:
             raise ValueError("`n` and `seed_rows` exclude each other: one row is generated per seed row")
         if as_ is not None and as_ not in get_args(Frame):
             raise ValueError(f"rows are sampled as {', '.join(get_args(Frame))}, not {as_!r}")
-        drawn = flow.sample(
+        drawn = sample(
             self.model_,
             n,
             where=where,

@@ -60,7 +60,7 @@ def test_it_is_kept_when_drawing_fails_too(tmp_path: Path, monkeypatch: pytest.M
     def failing(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("cuts.flow.run.sample_chunks", failing)
+    monkeypatch.setattr("cuts.flow.run.sample", failing)
     with pytest.raises(MemoryError) as caught:
         run(request, output=tmp_path / "out.csv")
     assert "people_transcript.json" in caught.value.__notes__[0]

@@ -37,9 +37,9 @@ from cuts.data.schema import Category, Identifier, Integer, Real, Schema, Tempor
 from cuts.data.schema_file import render_toml
 from cuts.data.table import Table
 from cuts.flow import private
-from cuts.flow import run as flow
 from cuts.flow.release import Account
 from cuts.flow.request import FittedModel
+from cuts.flow.sample import sample
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.sampling import sample_table
@@ -738,7 +738,7 @@ def test_declared_decimals_of_moments_are_written(book: LedgerFile, tmp_path: Pa
     texts = ["2024-03-01 08:30:00", "2024-03-01 08:30:00.250", "08:30:00", "1 days 02:00:00"]
     rows = pa.table({column.name: [text] * 200 for column, text in zip(columns, texts, strict=True)})
     found = fit_private(program(), Schema("t", columns), cells_of(rows), Account(book, "t"), config=SMALL)
-    flow.sample(found.model, 50, output=tmp_path / "t.csv")
+    sample(found.model, 50, output=tmp_path / "t.csv")
     written = [line.split(",") for line in (tmp_path / "t.csv").read_text().splitlines()[1:]]
     patterns = [r"2024-\d\d-\d\d \d\d:\d\d:\d\d", r"2024-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}"]
     patterns += [r"\d\d:\d\d:\d\d", r"\d days \d\d:\d\d:\d\d"]

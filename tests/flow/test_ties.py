@@ -85,7 +85,7 @@ def test_a_tied_model_is_saved_and_drawn_in_any_number_of_chunks(tmp_path: Path)
     assert again.codec.ties == model.codec.ties != ()
     rows = 70_000  # two chunks
     one = sample_table(model, rows, seed=3)
-    assert one.arrow.equals(sample_table(again, rows, seed=3, workers=2).arrow)
+    assert one.arrow.equals(sample_table(again, rows, seed=3).arrow)
     assert one.rows == rows
 
 

@@ -124,7 +124,7 @@ def test_the_same_seed_draws_the_same_rows_in_any_number_of_chunks_and_workers(m
     monkeypatch.setattr(draw, "CHUNK", 150)
     model = line_model()
     one = sample_table(model, 500, seed=5)
-    assert one.arrow.equals(sample_table(model, 500, seed=5, workers=3).arrow)
+    assert one.arrow.equals(sample_table(model, 500, seed=5).arrow)
     assert not one.arrow.equals(sample_table(model, 500, seed=6).arrow)
     x = numbers(one, model, "x")
     assert len(np.unique(x)) > 450
@@ -228,9 +228,9 @@ class Watching:
 def test_every_chunk_has_random_numbers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draw, "CHUNK", 50)
     seen = []
-    for seed, workers in ((3, 1), (3, 2), (4, 1)):
+    for seed in (3, 3, 4):
         level = Watching()
-        sample_table(replace(line_model(), fine=level), 200, seed=seed, workers=workers)
+        sample_table(replace(line_model(), fine=level), 200, seed=seed)
         seen.append(set(level.seen))
     assert len(seen[0]) == 4
     assert seen[0] == seen[1]

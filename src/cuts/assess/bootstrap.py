@@ -33,6 +33,7 @@ def intervals(
     seed: int = 0,
     draws: int = RESAMPLES,
     max_rows: int = MAX_ROWS,
+    whole: tuple[int, Sequence[float]] | None = None,
 ) -> tuple[Range | None, ...]:
     """One 95 % interval per quantity: the range of its value in new samples of as many rows as the conformed table.
 
@@ -42,7 +43,8 @@ def intervals(
 
     A quantity that is undefined has no interval, and resamples in which it is undefined are left out. If the table has
     more than `max_rows` rows, that many, evenly spaced, are resampled; the interval is then shifted to the value of the
-    whole table and narrowed around it by sqrt(max_rows / rows).
+    whole table and narrowed around it by sqrt(max_rows / rows). `whole` has the number of rows and the values of a
+    larger table that this one is a part of: the intervals are then about that one.
 
     >>> import pyarrow as pa
     >>> from cuts.data.schema import Real
@@ -56,13 +58,14 @@ def intervals(
     if not quantities or table.rows == 0:
         return (None,) * len(quantities)
     part = _thinned(table, max_rows)
-    drawn = _drawn(quantities, part, schema, table.rows, np.random.default_rng(seed), draws)
+    rows = table.rows if whole is None else whole[0]
+    drawn = _drawn(quantities, part, schema, rows, np.random.default_rng(seed), draws)
     middles = [
         _middle(np.broadcast_to(exact.combine(quantity, drawn.__getitem__), draws + 1)) for quantity in quantities
     ]
-    values = [exact.value(quantity, table, schema) for quantity in quantities]
-    if part is not table:
-        narrowing = sqrt(part.rows / table.rows)
+    values = [exact.value(quantity, table, schema) for quantity in quantities] if whole is None else whole[1]
+    if part.rows < rows:
+        narrowing = sqrt(part.rows / rows)
         middles = [middle and middle.moved(value, narrowing) for middle, value in zip(middles, values, strict=True)]
     return tuple(
         (middle.low, middle.high) if middle is not None and isfinite(value) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, assert_never
@@ -30,6 +30,7 @@ from cuts.lang.spec import (
     ModelAim,
     ModelGoal,
     Privacy,
+    Quantity,
     Relation,
     RowRule,
     Spec,
@@ -39,6 +40,7 @@ from cuts.lang.spec import (
 from cuts.lang.walks import columns_of, level, shares_of
 from cuts.progress import Advanced, Observer
 from cuts.read import exact
+from cuts.read.totals import Totals
 
 MAX_EXAMPLES = 3  # rows shown that break a rule
 ALREADY_MET = "already met by the real rows"
@@ -122,6 +124,7 @@ def verify(
     model: Mapping[Key, float] | None = None,
     interval: bool = True,
     panel: Sequence[Classifier] = CLASSIFIERS,
+    totals: Totals | None = None,
     advanced: Advanced = lambda _: None,
 ) -> tuple[Verdict, ...]:
     """One verdict per command, decided on the table's values as written.
@@ -131,15 +134,18 @@ def verify(
     table and tested on the `reference` rows, by default the real rows. The real table of a private program must not
     show in a verdict: `real` then raises ValueError, and the reference rows come from the private model before it was
     shaped.
-    Without `interval` there is no bootstrap. `advanced` hears of the share that is done.
+    Without `interval` there is no bootstrap. `totals` are of a larger table that this one is a part of: the verdicts on
+    rules and statistics are then about all of its rows. `advanced` hears of the share that is done.
     """
     if real is not None and spec.privacy is not None:
         raise ValueError("statistics of the real table of a private program are never shown")
     needed = frozenset().union(*(_needed(command) for command in spec.commands))
     typed = conform(table, spec.schema, needed) if needed else table
-    facts = _facts(spec, typed, real, model or {}, interval)
+    measured = _Measured(typed, spec.schema, totals)
+    facts = _facts(spec, measured, real, model or {}, interval)
     panels = _panels(spec, table, real if reference is None else reference, panel, advanced)
-    return tuple(_verdict(command, typed, table, spec, facts, panels) for command in spec.commands)
+    verdicts = tuple(_verdict(command, typed, table, spec, facts, panels) for command in spec.commands)
+    return verdicts if totals is None else tuple(_of_all_rows(spec, verdicts, measured, totals))
 
 
 def holds(verdicts: tuple[Verdict, ...]) -> bool:
@@ -175,7 +181,28 @@ def _needed(command: Bound) -> frozenset[str]:
             assert_never(command)
 
 
-def _facts(spec: Spec, table: Table, real: Table | None, model: Mapping[Key, float], interval: bool) -> dict[Key, Fact]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """The numbers of a table: from its rows, or from totals of a larger table that it is a part of."""
+
+    table: Table
+    schema: Schema
+    totals: Totals | None
+
+    def value(self, quantity: Quantity) -> float:
+        """A number of the table."""
+        found = None if self.totals is None else self.totals.value(quantity)
+        return exact.value(quantity, self.table, self.schema) if found is None else found
+
+    def intervals(self, quantities: Sequence[Quantity]) -> tuple[tuple[float, float] | None, ...]:
+        """The range of every number in a new sample of as many rows."""
+        whole = None if self.totals is None else (self.totals.rows, [self.value(quantity) for quantity in quantities])
+        return intervals(quantities, self.table, self.schema, whole=whole)
+
+
+def _facts(
+    spec: Spec, measured: _Measured, real: Table | None, model: Mapping[Key, float], interval: bool
+) -> dict[Key, Fact]:
     """The facts of all TABLE commands."""
     numbers = comparisons(spec)
     unknown = model.keys() - {number.key for number in numbers}
@@ -183,10 +210,10 @@ def _facts(spec: Spec, table: Table, real: Table | None, model: Mapping[Key, flo
         raise ValueError(f"the program compares no numbers named {sorted(unknown)}")
     quantities = [number.measured for number in numbers]
     rows = None if real is None else conform(real, spec.schema, frozenset().union(*map(columns_of, quantities)))
-    ranges = intervals(quantities, table, spec.schema) if interval else (None,) * len(quantities)
+    ranges = measured.intervals(quantities) if interval else (None,) * len(quantities)
     return {
         number.key: replace(
-            _fact(number, table, spec.schema),
+            _fact(number, measured),
             interval=new_sample,
             real=None if rows is None else exact.value(number.measured, rows, spec.schema),
             model=model.get(number.key),
@@ -195,12 +222,12 @@ def _facts(spec: Spec, table: Table, real: Table | None, model: Mapping[Key, flo
     }
 
 
-def _fact(number: Comparison, table: Table, schema: Schema) -> Fact:
+def _fact(number: Comparison, measured: _Measured) -> Fact:
     """A number of the table beside its target, if it has one."""
-    value = exact.value(number.value, table, schema)
+    value = measured.value(number.value)
     if number.target is None or number.op is None or number.tolerance is None:
         return Fact(value, None, None, None, None, statistic=number.text, unit=number.unit)
-    target = exact.value(number.target, table, schema)
+    target = measured.value(number.target)
     is_met = _within(value, number.op, target, number.tolerance)
     return Fact(
         value,
@@ -214,6 +241,30 @@ def _fact(number: Comparison, table: Table, schema: Schema) -> Fact:
         basis=number.basis,
         unit=number.unit,
     )
+
+
+def _of_all_rows(spec: Spec, verdicts: tuple[Verdict, ...], measured: _Measured, totals: Totals) -> Iterator[Verdict]:
+    """The verdicts with the rules counted over all rows, and a note where a statistic is about the first rows only."""
+    counts = iter(totals.rules)
+    for command, verdict in zip(spec.commands, verdicts, strict=True):
+        if isinstance(command, RowRule) and verdict.rows is not None:
+            count = next(counts)
+            rows = replace(
+                verdict.rows,
+                total=totals.rows,
+                satisfied=count.satisfied,
+                applicable=count.applicable,
+                applicable_satisfied=count.applicable_satisfied,
+            )
+            note = "" if rows.applicable else "applies to no row"
+            yield replace(verdict, rows=rows, holds=rows.satisfied == rows.total, note=note)
+        elif isinstance(command, TableGoal | TableAim) and any(
+            totals.value(number.measured) is None for number in comparisons_of(command)
+        ):
+            note = f"measured on the first {measured.table.rows:,} of {totals.rows:,} rows"
+            yield replace(verdict, note=f"{verdict.note}; {note}" if verdict.note else note)
+        else:
+            yield verdict
 
 
 def _verdict(

@@ -76,8 +76,11 @@ def warn(diagnostics: Sequence[Diagnostic], source: Source) -> None:
 def _bar(bar: Progress) -> Observer:
     task = bar.add_task("", total=None, note="")
 
+    began = monotonic()
+
     def stage(text: str) -> None:
-        nonlocal task
+        nonlocal task, began
+        began = monotonic()
         bar.remove_task(task)  # its length says nothing about the next stage
         task = bar.add_task(text, total=None, note="")
 
@@ -94,7 +97,11 @@ def _bar(bar: Progress) -> Observer:
     def advanced(share: float) -> None:
         bar.update(task, completed=share, total=1.0)
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced)
+    def drawn(rows: int, total: int) -> None:
+        rate = rows / max(monotonic() - began, 1e-3)
+        bar.update(task, completed=rows, total=total, note=f"{rows:,} of {total:,} rows, {rate:,.0f} rows/s")
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn)
 
 
 def _lines() -> Observer:
@@ -108,18 +115,20 @@ def _lines() -> Observer:
         last = monotonic()
         return True
 
+    began = monotonic()
+
     def stage(text: str) -> None:
-        nonlocal first
-        first = None
+        nonlocal first, began
+        first, began = None, monotonic()
         say(text)
 
     def left(share: float) -> str:
         """The time left in words, once there are two reports to estimate it from."""
         nonlocal first
-        began, start = first = first or (monotonic(), share)
+        since, start = first = first or (monotonic(), share)
         if share <= start:
             return ""
-        return f", {(monotonic() - began) / (share - start) * (1.0 - share):.0f} s left"
+        return f", {(monotonic() - since) / (share - start) * (1.0 - share):.0f} s left"
 
     def counted(rows: int) -> None:
         if is_time():
@@ -140,4 +149,9 @@ def _lines() -> Observer:
         if time and is_time():
             say(f"  {100 * share:.0f} % done{time}")
 
-    return Observer(stage, counted, fitted, measured, warn, say, advanced)
+    def drawn(rows: int, total: int) -> None:
+        if rows > 0 and is_time():
+            rate = rows / max(monotonic() - began, 1e-3)
+            say(f"  {rows:,} of {total:,} rows, {rate:,.0f} rows/s, {(total - rows) / rate:.0f} s left")
+
+    return Observer(stage, counted, fitted, measured, warn, say, advanced, drawn)

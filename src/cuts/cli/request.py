@@ -10,6 +10,8 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions
+from cuts.data.exchange.parts import PartsFolder, check_parts
+from cuts.data.exchange.streams import check_writable
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import find_source, read_program
 from cuts.privacy.transcript import Transcript, load
@@ -26,7 +28,7 @@ def make_request(
     machine: MachineOptions,
     release: ReleaseOptions,
     *,
-    written: Sequence[Path | None],
+    written: Sequence[Path | PartsFolder | None],
     rows: int | None = None,
 ) -> FitRequest:
     """What the command line asks to be fitted; `written` are the files it will write, which it must not read."""
@@ -40,7 +42,7 @@ def make_request(
         check_apart(written, (path, fit.from_transcript))
     else:
         check_apart(written, (path, fit.schema, *find_source(program, fit.data, fit.csv).paths))
-    folder = next(file for file in written if file is not None).parent
+    folder = next(_path(place) for place in written if place is not None).parent
     keep_at = folder / f"{path.stem}_transcript.json"
     return make_request(
         program,
@@ -75,6 +77,16 @@ def read_transcript(path: Path) -> Transcript:
     return release.read_transcript(path)
 
 
+def check_output(output: Path | PartsFolder) -> None:
+    """Refuse before any work a table that could not be written after it."""
+    if isinstance(output, PartsFolder):
+        check_parts(output)
+        check_places(output.path / "_" if output.path.is_dir() else output.path)
+    else:
+        check_writable(output)
+        check_places(output)
+
+
 def check_places(*paths: Path | None) -> None:
     """Refuse before any training what could not be written after it."""
     for path in filter(None, paths):
@@ -86,12 +98,16 @@ def check_places(*paths: Path | None) -> None:
             raise unwritable(path, error) from None
 
 
-def check_apart(written: Sequence[Path | None], read: Sequence[str | Path | None]) -> None:
+def check_apart(written: Sequence[Path | PartsFolder | None], read: Sequence[str | Path | None]) -> None:
     """Refuse to replace a file that is read."""
     inputs = {realpath(path) for path in read if path is not None}  # `Path.resolve` fails on a link to itself
-    for path in filter(None, written):
+    for path in (_path(place) for place in written if place is not None):
         if path.exists() and realpath(path) in inputs:
             raise usage_error("unwritable-file", f"{path} is read by this command", "give another file to write to")
+
+
+def _path(output: Path | PartsFolder) -> Path:
+    return output.path if isinstance(output, PartsFolder) else output
 
 
 def _check_release(release: ReleaseOptions, transcript: Path | None, *, is_private: bool) -> None:

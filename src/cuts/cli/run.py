@@ -11,11 +11,11 @@ from cuts.assess.learners import CLASSIFIERS
 from cuts.cli import options
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions, flatten_options
 from cuts.cli.progress import show_progress
-from cuts.cli.request import check_places, make_request
+from cuts.cli.request import check_output, check_places, make_request
 from cuts.cli.run_result import as_data, as_text, badly_known, fit_facts, run_summary, summary, write_report
 from cuts.cli.shared import interruptible, print_json, say
-from cuts.data.exchange.streams import check_writable
-from cuts.text.diagnostic import counted, usage_error
+from cuts.data.exchange.parts import PartsFolder, output_at
+from cuts.text.diagnostic import usage_error
 
 app = typer.Typer()
 
@@ -38,12 +38,13 @@ def run(
     release: ReleaseOptions,
     rows: options.RowsOption = None,
     output: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--output",
             "-o",
-            metavar="FILE",
-            help="Table to write; its ending decides the format. Default: PROGRAM_synthetic.csv in this folder.",
+            metavar="PLACE",
+            help="File to write, its ending decides the format; or a folder, ending in `/`, for Parquet parts. "
+            "Default: PROGRAM_synthetic.csv in this folder.",
             show_default=False,
         ),
     ] = None,
@@ -59,15 +60,18 @@ def run(
 
     Example: cuts run fair.cuts -n 10000 -o synthetic.csv
     """
-    target = output or Path(f"{program.stem}_synthetic.csv")
-    check_writable(target)
-    check_places(target, report)
+    target = output_at(output or f"{program.stem}_synthetic.csv")
+    check_output(target)
+    check_places(report)
     request = make_request(program, fit, machine, release, written=(target, report), rows=rows)
     from cuts.flow import run as flow
 
     panel = CLASSIFIERS[:1] if fit.preview else CLASSIFIERS
     written = f"the table was written; `cuts verify {program} {target}` gives the verdicts"
     helps = {"verifying": written, "comparing with real rows": written}
+    if isinstance(target, PartsFolder):
+        written = "the table was written"
+        helps = dict.fromkeys(helps, written) | {"sampling rows": "ask for fewer rows with `-n`"}
     with show_progress(fit.quiet) as shown, interruptible(shown, _HELPS | helps) as observer:
         result = flow.run(request, output=target, panel=panel, observer=observer)
     if report is not None:
@@ -78,8 +82,6 @@ def run(
         print_json(as_data(result))
     else:
         print(as_text(result), end="")
-        if result.sample.rows > result.table.rows:
-            print(f"verdicts are about the first {counted(result.table.rows, 'row')}")
         print(run_summary(result))
     raise typer.Exit(0 if result.holds and not result.facts.failed else 1)
 

@@ -24,7 +24,9 @@ from cuts.text.diagnostic import counted
 from cuts.text.files import write_text
 
 if TYPE_CHECKING:
+    from cuts.data.exchange.parts import PartsFolder
     from cuts.flow.run import RunResult
+    from cuts.flow.sample import Sample
     from cuts.model.calibrate import Calibration
     from cuts.model.facts import Facts, Memory, TradeOff
     from cuts.model.store import Model
@@ -85,7 +87,7 @@ def as_data(result: RunResult) -> dict[str, Any]:
     return {
         "holds": result.holds,
         "output": str(result.output),
-        "rows": result.sample.rows,
+        **written_data(result.sample),
         **fit_facts(result.model),
         "chosen": None if result.sample.calibration is None else asdict(result.sample.calibration),
         "drifts": [plain(asdict(each)) for each in result.drifts],
@@ -121,7 +123,23 @@ def fit_facts(model: Model) -> dict[str, Any]:
 
 def run_summary(result: RunResult) -> str:
     """The last line of `cuts run`: the model, and the rows that were written."""
-    return f"{summary(result.model)}; {counted(result.sample.rows, 'row')} written to {result.output}"
+    assert result.output is not None
+    return f"{summary(result.model)}; {written(result.sample, result.output)}"
+
+
+def written(sample: Sample, output: Path | PartsFolder) -> str:
+    """How many rows were written, and to how many parts of a folder."""
+    rows = f"{counted(sample.rows, 'row')} written to {output}"
+    if not sample.parts:
+        return rows
+    kept = f", {sample.kept:,} of them already there" if sample.kept else ""
+    return f"{rows} ({counted(sample.parts, 'part')}{kept})"
+
+
+def written_data(sample: Sample) -> dict[str, Any]:
+    """The same as JSON values."""
+    parts = {"parts": sample.parts, "kept_parts": sample.kept} if sample.parts else {}
+    return {"rows": sample.rows, **parts}
 
 
 def summary(model: Model) -> str:

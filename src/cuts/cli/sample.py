@@ -10,11 +10,13 @@ import typer
 from cuts.assess import render
 from cuts.assess.verify import holds
 from cuts.cli import options
-from cuts.cli.request import check_apart, check_places
-from cuts.cli.shared import print_json, stoppable
-from cuts.data.exchange.streams import check_writable
+from cuts.cli.progress import show_progress
+from cuts.cli.request import check_apart, check_output
+from cuts.cli.run_result import written, written_data
+from cuts.cli.shared import interruptible, print_json
+from cuts.data.exchange.parts import PartsFolder, output_at
 from cuts.lang.spec import Privacy, RowRule
-from cuts.text.diagnostic import counted, usage_error
+from cuts.text.diagnostic import usage_error
 
 app = typer.Typer()
 
@@ -23,9 +25,13 @@ app = typer.Typer()
 def sample(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, a .synth file.", show_default=False)],
     output: Annotated[
-        Path,
+        str,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Table to write; its ending decides the format.", show_default=False
+            "--output",
+            "-o",
+            metavar="PLACE",
+            help="File to write, its ending decides the format; or a folder, ending in `/`, for Parquet parts.",
+            show_default=False,
         ),
     ],
     rows: options.RowsOption = None,
@@ -44,37 +50,59 @@ def sample(
     ] = None,
     seed: options.SeedOption = 0,
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, help="Threads; the rows do not depend on it.")
+        int, typer.Option("--workers", metavar="N", min=1, help="Processes; the rows do not depend on it.")
     ] = 1,
+    quiet: options.QuietOption = False,
     format: options.FormatOption = "text",
 ) -> None:
     """Sample rows from a model and verify them. All of them satisfy the row rules of its program.
 
     Example: cuts sample fair.synth -n 1000 -o old.csv --where "age > 60 AND sex == Female"
     """
-    from cuts.flow import run as flow
+    from cuts.flow.sample import sample, verify_sample
     from cuts.model import store
 
-    check_writable(output)
-    check_places(output)
-    check_apart([output], [model, seed_rows])
+    target = output_at(output)
+    check_output(target)
+    check_apart([target], [model, seed_rows])
     if seed_rows is not None and rows is not None:
         raise usage_error("bad-count", "`-n` and `--seed-rows` exclude each other", "one row is generated per seed row")
     loaded = store.load(model)
-    with stoppable("the rows were written", "nothing was written; ask for fewer rows with `-n`"):
-        drawn = flow.sample(loaded, rows, where=where, seed_rows=seed_rows, seed=seed, workers=workers, output=output)
-    restricted = " and ".join(name for name, given in (("--where", where), ("--seed-rows", seed_rows)) if given)
-    verdicts = flow.verify_sample(loaded, drawn, only_rules=bool(restricted))
+    with show_progress(quiet) as shown, interruptible(shown, {"": _help(target), "verifying": _WRITTEN}) as observer:
+        observer.stage("sampling rows")
+        drawn = sample(
+            loaded,
+            rows,
+            where=where,
+            seed_rows=seed_rows,
+            seed=seed,
+            workers=workers,
+            output=target,
+            observer=observer,
+        )
+        restricted = " and ".join(name for name, given in (("--where", where), ("--seed-rows", seed_rows)) if given)
+        if loaded.spec.commands:
+            observer.stage("verifying")
+        verdicts = verify_sample(loaded, drawn, only_rules=bool(restricted))
     others = any(not isinstance(command, RowRule | Privacy) for command in loaded.spec.commands)
     if format == "json":
         data = render.as_data(verdicts)
-        print_json({"holds": holds(verdicts), "output": str(output), "rows": drawn.rows, "verdicts": data})
+        print_json({"holds": holds(verdicts), "output": str(target), **written_data(drawn), "verdicts": data})
     else:
         if verdicts:
             print(render.as_text(verdicts), end="\n\n")
         if restricted and others:
             print(f"Only row rules were verified: with {restricted}, rows are not selected for the other commands.")
-        if verdicts and drawn.rows > drawn.table.rows:
-            print(f"verdicts are about the first {counted(drawn.table.rows, 'row')}")
-        print(f"{counted(drawn.rows, 'row')} written to {output}")
+        print(written(drawn, target))
     raise typer.Exit(0 if holds(verdicts) else 1)
+
+
+_WRITTEN = "the table was written"
+
+
+def _help(target: Path | PartsFolder) -> str:
+    return (
+        "ask for fewer rows with `-n`"
+        if isinstance(target, PartsFolder)
+        else "nothing was written; ask for fewer rows with `-n`"
+    )

@@ -1,8 +1,8 @@
 """The picture: from a program and rows to a model, from a model to a table, from a table to verdicts.
 
-`run` is the whole flow; `fit` and `sample` are its halves. Each orders stages and decides nothing: what is done for a
-command is decided by the plan (`cuts.plan`), and how by the passes (`cuts.effects`). What needs no model, checking and
-judging tables, is `checks.py` and `judge.py`.
+`run` is the whole flow; `fit` and `sample` (`flow/sample.py`) are its halves. Each orders stages and decides nothing:
+what is done for a command is decided by the plan (`cuts.plan`), and how by the passes (`cuts.effects`). What needs no
+model, checking and judging tables, is `checks.py` and `judge.py`.
 
     program ─parse, check─► spec ─plan─► plan
     rows ─sample, count─► what is learned ─fit─► free model ─effects─► model
@@ -11,8 +11,8 @@ judging tables, is `checks.py` and `judge.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -23,37 +23,22 @@ from cuts.assess.verify import Verdict, holds
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config, config_from
 from cuts.data.exchange.csv_dialect import CsvOptions
-from cuts.data.exchange.files import FileForm, save_blocks
-from cuts.data.schema import Schema, Temporal
+from cuts.data.exchange.parts import output_at
+from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.flow.checks import private_command
-from cuts.flow.inputs import open_table, read_program
+from cuts.flow.inputs import read_program
 from cuts.flow.learn import fit_rows
 from cuts.flow.private import fit_private, fit_release, kept_release
 from cuts.flow.release import read_transcript
 from cuts.flow.request import FitRequest, FittedModel, PrivacyOptions
+from cuts.flow.sample import Output, Sample, sample
 from cuts.lang.syntax import Program
-from cuts.model.calibrate import Calibration
 from cuts.model.facts import Facts
-from cuts.model.sampling import Chunk, complete_rows, sample_chunks
 from cuts.model.store import Model
 from cuts.plan import Plan, Step, Way
 from cuts.privacy.transcript import Transcript
-from cuts.progress import Advanced, Observer
-
-MAX_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """Rows drawn from a model: the first of them as a table, how many there were, and how they were selected.
-
-    All rows are in the table unless they were written to a file and are more than `MAX_VERIFIED`.
-    """
-
-    table: Table
-    rows: int
-    calibration: Calibration | None
+from cuts.progress import Observer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +54,7 @@ class RunResult:
     plan: Plan
     sample: Sample
     verdicts: tuple[Verdict, ...]
-    output: Path | None = None
+    output: Output | None = None
     discriminator: Discriminator | None = None
     drifts: tuple[Drift, ...] = ()
 
@@ -100,11 +85,12 @@ class RunResult:
 def run(
     request: FitRequest,
     *,
-    output: Path | None = None,
+    output: Output | None = None,
+    workers: int = 1,
     panel: Sequence[Classifier] = CLASSIFIERS,
     observer: Observer | None = None,
 ) -> RunResult:
-    """Fit a model, draw a table from it and verify that; with `output` the table is written to a file as well."""
+    """Fit a model, draw a table from it and verify that; with `output` the table is written as well."""
     observer = observer or Observer()
     fitted = fit(request, observer=observer)
     observer.stage("sampling rows")
@@ -115,7 +101,8 @@ def run(
             seed=request.seed,
             output=output,
             form=fitted.form,
-            advanced=observer.advanced,
+            workers=workers,
+            observer=observer,
         )
         observer.stage("verifying")
         verdicts = verify_spec(
@@ -125,6 +112,7 @@ def run(
             reference=fitted.reference,
             model=fitted.model.facts.numbers,
             panel=panel,
+            totals=drawn.totals,
             advanced=observer.advanced,
         )
     discriminator: Discriminator | None = None
@@ -147,73 +135,6 @@ def fit(request: FitRequest, *, observer: Observer | None = None) -> FittedModel
     if private_command(request.program) is not None:
         return fit_private(request, observer)
     return fit_rows(request, observer)
-
-
-def sample(
-    model: Model,
-    rows: int | None = None,
-    *,
-    where: str | None = None,
-    seed_rows: Any = None,
-    seed: int = 0,
-    workers: int = 1,
-    output: Path | None = None,
-    form: FileForm | None = None,
-    advanced: Advanced = lambda _: None,
-) -> Sample:
-    """Rows of a model; or the `seed_rows` with their missing cells drawn. With `output` they are written to a file."""
-    if seed_rows is not None:
-        chunks = iter([Chunk(complete_rows(model, open_table(seed_rows), where=where, seed=seed))])
-    else:
-        chunks = sample_chunks(model, rows, where=where, seed=seed, workers=workers)
-    collector = _Collector(rows or model.facts.rows, advanced)
-    if output is None:
-        collector.drain(chunks)
-    else:
-        moments = {c.name: c.decimals for c in model.codec.schema if isinstance(c, Temporal)}
-        save_blocks(collector.passed(chunks), output, form, decimals=moments)
-    return collector.sample()
-
-
-def verify_sample(model: Model, drawn: Sample, *, only_rules: bool = False) -> tuple[Verdict, ...]:
-    """The verdicts on rows of a model, within the tolerances of the rows it was fitted to.
-
-    With `only_rules`, for rows that were restricted or completed: statistics are about a whole table.
-    """
-    if only_rules:
-        return verify_spec(replace(model.spec, commands=model.spec.rules), drawn.table)
-    return verify_spec(model.spec, drawn.table, model=model.facts.numbers)
-
-
-class _Collector:
-    """Keeps the first rows that pass, and how all of them were selected."""
-
-    def __init__(self, total: int, advanced: Advanced) -> None:
-        self._total, self._advanced = total, advanced
-        self._kept: list[Table] = []
-        self._rows = 0
-        self._calibration: Calibration | None = None
-
-    def passed(self, chunks: Iterator[Chunk], max_rows: int = MAX_VERIFIED) -> Iterator[Table]:
-        """The tables of the chunks, the first `max_rows` rows or so of them kept."""
-        for chunk in chunks:
-            if self._rows < max_rows:
-                self._kept.append(chunk.table)
-            self._rows += chunk.table.rows
-            if chunk.calibration is not None:
-                before = self._calibration
-                self._calibration = chunk.calibration if before is None else before.joined(chunk.calibration)
-            self._advanced(min(1.0, self._rows / self._total))
-            yield chunk.table
-
-    def drain(self, chunks: Iterator[Chunk]) -> None:
-        """Keep all rows."""
-        for _ in self.passed(chunks, max_rows=2**63):
-            pass
-
-    def sample(self) -> Sample:
-        """What was kept of everything that passed."""
-        return Sample(Table.join(self._kept), self._rows, self._calibration)
 
 
 class RequestOptions(TypedDict, total=False):
@@ -241,7 +162,8 @@ def run_program(
     """`cuts run` as one call: fit the rows, draw a table, verify it.
 
     `program` is a text, a `Program`, or the path of a `.cuts` file; `data` a frame, the path of a file or another
-    location, by default what the program names. With `output` the table is also written to that file.
+    location, by default what the program names. With `output` the table is also written to that file, or to Parquet
+    parts in that folder if it ends in a slash.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})
@@ -249,8 +171,8 @@ def run_program(
     >>> result.table.rows, result.holds
     (10, True)
     """
-    path = None if output is None else Path(output)
-    return run(make_request(program, data, **options), output=path, observer=observer)
+    place = None if output is None else output_at(output)
+    return run(make_request(program, data, **options), output=place, observer=observer)
 
 
 def make_request(

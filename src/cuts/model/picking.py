@@ -60,6 +60,10 @@ def _pick_bins(groups: IntArray, weights: Floats, points: Floats) -> IntArray:
     if not (total > 0).all():
         raise ValueError("a group of rows has no bin to choose")
     lines = (cumulated / total + np.arange(len(weights))[:, None]).ravel()
-    positions = np.searchsorted(lines, groups + np.minimum(points, MAX_POINT), side="right")
-    bins: IntArray = (positions - groups * count).astype(np.int64)
+    # One group after the other: neighbouring look-ups then share what is in the cache, which is several times faster.
+    order = np.argsort(groups.astype(np.min_scalar_type(len(weights))), kind="stable")
+    ordered = groups[order]
+    positions = np.searchsorted(lines, ordered + np.minimum(points[order], MAX_POINT), side="right")
+    bins = np.empty(len(groups), dtype=np.int64)
+    bins[order] = positions - ordered * count
     return bins

@@ -7,9 +7,7 @@ A program that states statistics has its rows selected from a pool of drawn ones
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +23,7 @@ from cuts.lang.binder import bind_predicate
 from cuts.lang.parser import parse_expression
 from cuts.lang.spec import Pred, Spec, TableGoal
 from cuts.lang.targets import Targets, targets_of
-from cuts.lang.walks import statistics_of
+from cuts.lang.walks import columns_of, statistics_of
 from cuts.logic.atoms import gather
 from cuts.logic.core import find_cuts
 from cuts.logic.diagram import compile_rules
@@ -43,9 +41,6 @@ from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed, usag
 from cuts.text.source import Source
 from cuts.vocab.names import statistics
 
-_Chunk = TypeVar("_Chunk")
-_Made = TypeVar("_Made")
-
 POOL_FACTOR = 4  # rows drawn for each row of a table whose statistics are stated
 LARGER_POOL_FACTOR = 12  # the same when the weights leave too few of them
 MAX_ATTEMPTS = 100  # draws of given rows until computed cells lie in the ranges of their columns
@@ -60,26 +55,15 @@ class Chunk:
     calibration: Calibration | None = None
 
 
-def sample_table(
-    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
-) -> Table:
-    """The rows of `sample_chunks` as one table."""
-    return Table.join(list(sample_blocks(model, rows, where=where, seed=seed, workers=workers)))
+def sample_table(model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0) -> Table:
+    """The rows of `plan_chunks` as one table."""
+    return Table.join(list(sample_blocks(model, rows, where=where, seed=seed)))
 
 
-def sample_blocks(
-    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
-) -> Iterator[Table]:
-    """The tables of `sample_chunks`."""
-    return (chunk.table for chunk in sample_chunks(model, rows, where=where, seed=seed, workers=workers))
-
-
-def sample_chunks(
-    model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0, workers: int = 1
-) -> Iterator[Chunk]:
-    """The chunks of `plan_chunks`, in order; the same for any number of workers."""
-    plan = plan_chunks(model, rows, where=where, seed=seed)
-    return _mapped(plan.make, iter(range(plan.count)), workers)
+def sample_blocks(model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0) -> Iterator[Table]:
+    """The tables of `plan_chunks`, in order."""
+    chunks = plan_chunks(model, rows, where=where, seed=seed)
+    return (chunks.make(number).table for number in range(chunks.count))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,25 +246,13 @@ class _RowSource:
 
 def _checked(table: Table, source: _RowSource) -> Table:
     """The table; a row that violates a condition is a mistake of ours, never of the model."""
-    typed = conform(table, source.codec.schema)
+    needed = frozenset().union(*map(columns_of, source.preds))
+    typed = conform(table, source.codec.schema, needed) if needed else table
     for pred in source.preds:
         violated = int((~exact.mask(pred, typed)).sum())
         if violated:
             raise AssertionError(f"{violated} rows drawn violate a row rule: please report this")
     return table
-
-
-def _mapped(make: Callable[[_Chunk], _Made], chunks: Iterator[_Chunk], workers: int) -> Iterator[_Made]:
-    """The chunks in order, a few at a time."""
-    if workers <= 1:
-        yield from map(make, chunks)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting = [pool.submit(make, chunk) for _, chunk in zip(range(workers + 1), chunks, strict=False)]
-        while waiting:
-            done = waiting.pop(0)
-            waiting += [pool.submit(make, chunk) for chunk in [next(chunks, None)] if chunk is not None]
-            yield done.result()
 
 
 def tied_given(names: Sequence[str]) -> Diagnostic:

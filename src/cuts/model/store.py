@@ -101,6 +101,19 @@ class Model:
 
 def save(model: Model, path: Path | str) -> None:
     """Write a model to a file, whole or not at all."""
+    parts = _written_parts(model)
+    manifest = {"format": FORMAT, "version": VERSION, "sha256": {name: _hash(data) for name, data in parts.items()}}
+    with whole_or_nothing(Path(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in {_MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
+            file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_DEFLATED)
+
+
+def fingerprint(model: Model) -> str:
+    """A hash of all a model consists of: models with the same one generate the same rows."""
+    return _hash("".join(f"{name} {_hash(data)}\n" for name, data in _written_parts(model).items()).encode())
+
+
+def _written_parts(model: Model) -> dict[str, bytes]:
     named = {"w": model.mixture.w, **{f"P{i}": p for i, p in enumerate(model.mixture.P)}}
     parts = {
         _MODEL: json.dumps(_model_data(model), indent=1, ensure_ascii=False).encode(),
@@ -110,10 +123,7 @@ def save(model: Model, path: Path | str) -> None:
         parts[_FINE] = arrays.save({name: np.ascontiguousarray(part) for name, part in model.fine.arrays().items()})
     if model.transcript is not None:
         parts[_TRANSCRIPT] = render(model.transcript).encode()
-    manifest = {"format": FORMAT, "version": VERSION, "sha256": {name: _hash(data) for name, data in parts.items()}}
-    with whole_or_nothing(Path(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, data in {_MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
-            file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_DEFLATED)
+    return parts
 
 
 def load(path: Path | str) -> Model:

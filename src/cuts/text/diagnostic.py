@@ -64,6 +64,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "nothing-found",
     "nothing-to-learn",
     "open-placeholder",
+    "other-draw",
     "other-terms",
     "outside-domain",
     "outside-schema",
@@ -100,6 +101,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "unused-let",
     "unwritable-file",
     "vacuous-implication",
+    "worker-lost",
     "wrong-arguments",
 ]
 
