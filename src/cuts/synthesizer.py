@@ -25,6 +25,7 @@ from cuts.flow.sample import sample
 from cuts.lang.syntax import Program
 from cuts.model import store
 from cuts.privacy.transcript import Transcript
+from cuts.sources.registry import is_frame
 
 Frame = Literal["pandas", "polars", "arrow"]
 PARAMETERS = (
@@ -96,7 +97,7 @@ class Synthesizer:
         """
         program = read_program(self.program)
         is_private = self.transcript is not None or private_command(program) is not None
-        data, form = (X, None) if X is None or is_private or isinstance(X, str | Path) else from_native(X)
+        data, form = (X, None) if X is None or is_private or not is_frame(X) else from_native(X)
         request = flow.make_request(
             program,
             data,
@@ -114,7 +115,7 @@ class Synthesizer:
         schema = fitted.model.codec.schema
         if form is not None:
             return self._keep(fitted.model, _form_of(form, schema))
-        if X is None or isinstance(X, str | Path) or fitted.reference is None:
+        if X is None or not is_frame(X) or fitted.reference is None:
             return self._keep(fitted.model, None)
         return self._keep(fitted.model, form_like(X, fitted.reference))  # of a private frame only its kind is looked at
 

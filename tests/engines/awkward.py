@@ -28,8 +28,8 @@ DAY = 86_400
 
 CATEGORIES = (
     "plain", "Plain", "it's", 'say "hi"', '"', '""', "a,b", "a;b", "a|b", "tab\there", "line\nbreak", "two\r\nlines",
-    "", " ", " leading", "trailing ", "NULL", "null", "\\N", "\\", "back\\slash", "NaN", "None", "0", "-", "%s", "{}", "$1",
-    "Zürich", "e\u0301t\u00e9", "\u00e9t\u00e9", "東京", "مرحبا", "🦆", "zero\u200bwidth", "nb\u00a0sp",
+    "", " ", " leading", "trailing ", "NULL", "null", "\\N", "\\", "back\\slash", "NaN", "None", "0", "-", "%s", "{}",
+    "$1", "Zürich", "e\u0301t\u00e9", "\u00e9t\u00e9", "東京", "مرحبا", "🦆", "zero\u200bwidth", "nb\u00a0sp",
 )  # fmt: skip
 UNSEEN = "unseen"  # a category of the schema that no row has
 GRADES = ("low", "mid", "high")

@@ -141,7 +141,7 @@ def _schema(path: Path | None, name: str, train: Table, target: str | None, drop
         return _without(read_schema(path), {*drop, *ids})
     if embedded is not None and not Path(name).exists():
         return _without(datasets.load_schema(embedded), {*drop, *ids})
-    return inputs.infer_for_target(train, Path(name).name.split(".")[0], target, drop=drop, ids=ids)
+    return inputs.infer_for_target(train, inputs.source_name(name), target, drop=drop, ids=ids)
 
 
 def _without(schema: Schema, names: set[str]) -> Schema:

@@ -108,7 +108,7 @@ def schema_infer(
     Example: cuts schema infer people.csv --label salary -o people.toml
     """
     rows = inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
-    name = Path(table).name.split(".")[0]
+    name = inputs.source_name(table)
     drops, ids, kept = drop or [], id_ or [], keep or []
     schema = infer_schema(rows, name, label, tuple(protected or ()), drop=drops, ids=ids, keep=kept)
     relations = find_relations(conform(rows, schema), schema)
@@ -154,7 +154,7 @@ def schema_show(
     Example: cuts schema show people.csv
     """
     rows = inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
-    name = Path(table).name.split(".")[0]
+    name = inputs.source_name(table)
     given = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
     facts = column_facts(rows, given)
     if format == "json":

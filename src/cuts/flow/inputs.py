@@ -18,7 +18,8 @@ from cuts.lang.binder import refused_schema
 from cuts.lang.parser import parse, parse_source
 from cuts.lang.rewrite import nodes
 from cuts.lang.syntax import Program, Settings, Stat
-from cuts.sources.registry import Source, open_source
+from cuts.sources.files import has_files
+from cuts.sources.registry import Source, open_beside, open_source
 from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed
 from cuts.text.files import read_text
 from cuts.text.names import unknown_column
@@ -42,12 +43,10 @@ def find_source(program: Program, data: Any = None, csv: CsvOptions = CsvOptions
     """Where a program's rows are: the data given, else the data set or file the program names. Nothing is read."""
     if data is not None:
         return open_source(data, csv)
-    if datasets.find(program.data) is not None:
-        return open_source(program.data, csv)
-    path = _beside(program)
-    if path is None:
+    source = _named(program, csv)
+    if source is None:
         raise CutsError([unknown_data(program)], program.source)
-    return open_source(path, csv)
+    return source
 
 
 def find_schema(
@@ -77,7 +76,12 @@ def find_schema(
 
 def table_name(program: Program) -> str:
     """What an inferred schema is called: the data the program names, without folder and ending."""
-    return Path(program.data).name.split(".")[0]
+    return source_name(program.data)
+
+
+def source_name(data: Any) -> str:
+    """What the table at a location is called."""
+    return open_source(data).name
 
 
 def with_label(schema: Schema, label: str) -> Schema:
@@ -89,7 +93,12 @@ def with_label(schema: Schema, label: str) -> Schema:
 
 def open_table(data: Any, csv: CsvOptions = CsvOptions()) -> Table:
     """All rows of a location or object as one table."""
-    return Table.join(list(open_source(data, csv).rows().blocks()))
+    return all_rows(open_source(data, csv))
+
+
+def all_rows(source: Source) -> Table:
+    """All rows of a source as one table."""
+    return Table.join(list(source.rows().blocks()))
 
 
 def schema_for_table(
@@ -109,13 +118,13 @@ def schema_for_table(
     if known is not None and any(isinstance(command.body, Settings) for command in program.commands):
         return known
     if known is None:
-        path = _beside(program)
-        if path is None and table is None:
+        source = _named(program)
+        if source is None and table is None:
             raise CutsError([unknown_data(program)], program.source)
-        named = None if path is None else open_table(path)
-        source = named if named is not None else table
-        assert source is not None
-        known, rows = infer_schema(source, table_name(program)), real if real is not None else named
+        named = None if source is None else all_rows(source)
+        inferred_from = named if named is not None else table
+        assert inferred_from is not None
+        known, rows = infer_schema(inferred_from, table_name(program)), real if real is not None else named
     elif rows is None and fitted is None and datasets.find(program.data) is not None and _states_statistics(program):
         rows = open_table(program.data)
     if fitted is not None and real is None:
@@ -148,9 +157,13 @@ def _states_statistics(program: Program) -> bool:
     return any(isinstance(node, Stat) for node in nodes(program.statements))
 
 
-def _beside(program: Program) -> Path | None:
-    """The file a program names, looked for beside it and in the working directory."""
-    for folder in (Path(program.source.name).parent, Path()):
-        if (folder / program.data).is_file():
-            return folder / program.data
-    return None
+def _named(program: Program, csv: CsvOptions = CsvOptions()) -> Source | None:
+    """The source that a program names; files are looked for beside it and in the working directory."""
+    folder = Path(program.source.name).parent
+    if datasets.find(program.data) is not None:
+        return open_source(program.data, csv)
+    source = open_beside(program.data, folder, csv)
+    if source is not None:
+        return source
+    found = next((place / program.data for place in (folder, Path()) if has_files(place / program.data)), None)
+    return None if found is None else open_source(found, csv)

@@ -47,14 +47,22 @@ class Source(Protocol):
 Open = Callable[[Any, CsvOptions], Source]
 
 
+def _anywhere(location: str, _: Path) -> str:
+    return location
+
+
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of source: what it accepts, and what opens it. A fallback is asked after all others."""
+    """A kind of source: what it accepts, and what opens it. A fallback is asked after all others.
+
+    `beside` is the location as seen from the folder of the program that names it; most do not depend on a folder.
+    """
 
     name: str
     accepts: Callable[[object], bool]
     open: Open
     is_fallback: bool = False
+    beside: Callable[[str, Path], str] = _anywhere
 
 
 _KINDS: dict[str, SourceKind] = {}
@@ -86,8 +94,23 @@ def open_source(data: object, csv: CsvOptions = CsvOptions()) -> Source:
     >>> open_source(pa.table({"x": [1, 2]})).rows().form is None
     True
     """
+    return _kind_of(data).open(data, csv)
+
+
+def open_beside(location: str, folder: Path, csv: CsvOptions = CsvOptions()) -> Source | None:
+    """The source that a program in `folder` names by its scheme or its embedded table; None if it may be a file."""
+    kind = _kind_of(location)
+    return None if kind.is_fallback else kind.open(kind.beside(location, folder), csv)
+
+
+def is_frame(data: object) -> bool:
+    """Whether an object is a frame in memory, and not a location or an object of an engine."""
+    return _kind_of(data).name == "frame"
+
+
+def _kind_of(data: object) -> SourceKind:
     kinds = sorted(source_kinds().values(), key=lambda kind: kind.is_fallback)  # one of those accepts anything
-    return next(kind for kind in kinds if kind.accepts(data)).open(data, csv)
+    return next(kind for kind in kinds if kind.accepts(data))
 
 
 def has_scheme(data: object, scheme: str) -> bool:

@@ -24,7 +24,7 @@ from cuts.data.exchange.csv_dialect import (
 )
 from cuts.data.exchange.csv_text import TextStream, reading_text
 from cuts.data.exchange.evidence import Evidence, misfit, narrow, settle
-from cuts.data.exchange.readable import other_columns, unreadable
+from cuts.data.exchange.readable import check_same_columns, other_columns, unreadable
 from cuts.data.exchange.streams import ROWS, Write, reason
 from cuts.data.exchange.text_format import TextFormat, describe, parse, show
 from cuts.text.diagnostic import CutsError, counted, usage_error
@@ -37,32 +37,51 @@ def scan(path: Path, options: CsvOptions) -> tuple[Dialect, dict[str, TextFormat
 
     If the number of quotes is odd, the file is read again to distinguish an open quote from an inch sign.
     """
-    options.check()
-    with reading_text(path, options) as text:
-        dialect = text.head.dialect(options, text.encoding)
-        names = text.head.names(path, dialect)
-        evidence = _gather(path, text, dialect, names)
-        dialect = replace(dialect, encoding=text.encoding)  # certain only at the end, like the names
-        formats = {
-            name: settle(replace(column, name=name))
-            for name, column in zip(text.head.names(path, dialect), evidence, strict=True)
-        }
-    if text.quotes % 2:
-        check_quotes_closed(path, dialect)
+    [(dialect, _)], formats = scan_together([path], options)
     return dialect, formats
 
 
-def _gather(path: Path, text: TextStream, dialect: Dialect, names: Sequence[str]) -> list[Evidence]:
-    """The formats that all texts of each column have."""
-    points = "." if dialect.delimiter == "," else ".,"
-    evidence = [Evidence(name, points=points) for name in names]
+def scan_together(
+    paths: Sequence[Path], options: CsvOptions
+) -> tuple[list[tuple[Dialect, tuple[str, ...]]], dict[str, TextFormat]]:
+    """The dialect and header of each file, and the format of every column, from all rows of all files.
+
+    All have the delimiter of the first. Raises `CutsError` naming the file and column that the first has not.
+    """
+    options.check()
+    headers: list[tuple[Dialect, tuple[str, ...]]] = []
+    evidence: dict[str, Evidence] = {}
     rows = 0
-    for block in _text_blocks(path, text, dialect, names):
+    for path in paths:
+        with reading_text(path, options) as text:
+            dialect = text.head.dialect(options, text.encoding)
+            names = text.head.names(path, dialect)
+            if headers:
+                check_same_columns(path, names, paths[0], headers[0][1])
+            else:
+                points = "." if dialect.delimiter == "," else ".,"
+                evidence = {name: Evidence(name, points=points) for name in names}
+            columns, added = _gather(path, text, dialect, [evidence[name] for name in names])
+            rows += added
+            dialect = replace(dialect, encoding=text.encoding)  # certain only at the end, like the names
+            names = text.head.names(path, dialect)
+            evidence = {name: replace(column, name=name) for name, column in zip(names, columns, strict=True)}
+        if text.quotes % 2:
+            check_quotes_closed(path, dialect)
+        headers.append((dialect, names))
+        options = replace(options, delimiter=dialect.delimiter)
+    if rows == 0:
+        raise no_rows(paths[0])
+    return headers, {name: settle(evidence[name]) for name in headers[0][1]}
+
+
+def _gather(path: Path, text: TextStream, dialect: Dialect, evidence: list[Evidence]) -> tuple[list[Evidence], int]:
+    """The formats that all texts of each column have, those seen before included; and the number of rows."""
+    rows = 0
+    for block in _text_blocks(path, text, dialect, [column.name for column in evidence]):
         rows += block.num_rows
         evidence = [narrow(column, cells) for column, cells in zip(evidence, block.columns, strict=True)]
-    if rows == 0:
-        raise no_rows(path)
-    return evidence
+    return evidence, rows
 
 
 def read_blocks(path: Path, dialect: Dialect, formats: Mapping[str, TextFormat]) -> Iterator[pa.RecordBatch]:

@@ -85,10 +85,10 @@ def scan(path: Path | str, *, csv: CsvOptions = DETECT_ALL) -> FileForm:
     match kind:
         case "csv":
             dialect, formats = csv_file.scan(path, csv)
-            return FileForm(kind, compression, _schema_of(formats), dialect=dialect, formats=formats)
+            return FileForm(kind, compression, schema_of(formats), dialect=dialect, formats=formats)
         case "jsonl":
             formats = jsonl_file.find_formats(path)
-            return FileForm(kind, compression, _schema_of(formats), formats=formats)
+            return FileForm(kind, compression, schema_of(formats), formats=formats)
         case "parquet" | "feather":
             with arrow_file.reading_arrow(path, kind) as file:
                 return FileForm(kind, compression, file.schema)
@@ -171,7 +171,8 @@ def _check_kind(path: Path, form: FileForm | None) -> tuple[Kind, Compression | 
     return kind, compression
 
 
-def _schema_of(formats: Mapping[str, TextFormat]) -> pa.Schema:
+def schema_of(formats: Mapping[str, TextFormat]) -> pa.Schema:
+    """The columns of a text file with these formats."""
     return pa.schema([(name, type_of(format)) for name, format in formats.items()])
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,12 @@ _CHUNK_BYTES = 4 << 20  # read at a time
 _TYPES = {pa.bool_(): "true or false", pa.int64(): "numbers", pa.float64(): "numbers", pa.string(): "text"}
 
 
-def find_formats(path: Path) -> dict[str, TextFormat]:
-    """The format of every column in order of appearance, from all rows in constant memory."""
+def find_formats(*paths: Path) -> dict[str, TextFormat]:
+    """The format of every column in order of appearance, from all rows of the files in constant memory."""
     kinds: dict[str, pa.DataType] = {}
     evidence: dict[str, Evidence] = {}
     rows = 0
-    for lines in _chunks(path):
+    for lines in chain.from_iterable(map(_chunks, paths)):
         table = _inferred(lines)
         rows += table.num_rows
         for name in table.column_names:
@@ -42,8 +43,8 @@ def find_formats(path: Path) -> dict[str, TextFormat]:
             kinds[name] = _joined(kinds.get(name, pa.null()), values, name, lines)
             if pa.types.is_string(values.type):
                 evidence[name] = narrow(evidence.get(name) or Evidence(name, ("moment", "span")), values)
-    check_rows(rows, str(path))
-    check_names(list(kinds), str(path))
+    check_rows(rows, str(paths[0]))
+    check_names(list(kinds), str(paths[0]))
     return {name: settle(evidence[name]) if name in evidence else _plain(kind) for name, kind in kinds.items()}
 
 

@@ -27,6 +27,18 @@ def check_names(names: Sequence[object], where: str) -> None:
         raise unreadable(f"{where} has two columns named `{name}`", "rename one of them")
 
 
+def check_same_columns(path: object, names: Sequence[str], first: object, expected: Sequence[str]) -> None:
+    """Raise unless a file has the columns of the first file, in any order."""
+    absent = next((name for name in expected if name not in names), None)
+    added = next((name for name in names if name not in expected), None)
+    if absent is not None:
+        raise unreadable(f"{path} has no column `{absent}`, which {first} has", "give all files the same columns")
+    if added is not None:
+        raise unreadable(
+            f"{path} has a column `{added}`, which {first} does not have", "give all files the same columns"
+        )
+
+
 def check_type(name: str, kind: pa.DataType, where: str) -> None:
     """Raise unless a column of this Arrow type holds one plain value per row."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
