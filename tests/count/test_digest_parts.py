@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def merged(arrow: pa.Table, wanted: SurveyOptions, cuts: list[int], size: int) -
     """What digests of the parts between the cuts say, each sent as its state and merged in order."""
     total = new_digests(arrow.schema, wanted)
     ends = [0, *sorted(min(cut, len(arrow)) for cut in cuts), len(arrow)]
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in pairwise(ends):
         part = new_digests(arrow.schema, wanted)
         for first in range(start, end, size):
             for digest in part:

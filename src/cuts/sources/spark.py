@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuts.data.exchange.readable import unreadable
 from cuts.sources.registry import SourceKind, add_source, has_scheme
+from cuts.text.diagnostic import usage_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -149,6 +150,30 @@ def split_order(location: str) -> tuple[str, str | None]:
         what = "an empty name" if option is None else f"the unknown option `{option[1]}`"
         raise unreadable(f"`{location}` has {what}", "write `spark:TABLE`, `spark:PATH` or `spark:TABLE?order=COLUMN`")
     return place, rest or None
+
+
+@dataclass(frozen=True, slots=True)
+class SparkPath:
+    """A path that Spark writes a table to, as a folder of Parquet files."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"{SCHEME}:{self.path}"
+
+
+def spark_path(output: str) -> SparkPath | None:
+    """The path in an output of the form `spark:PATH`; None for other outputs.
+
+    >>> spark_path("spark:s3a://bucket/out"), spark_path("out.csv")
+    (SparkPath(path='s3a://bucket/out'), None)
+    """
+    if not has_scheme(output, SCHEME):
+        return None
+    path = output.removeprefix(f"{SCHEME}:")
+    if not path:
+        raise usage_error("unwritable-file", f"`{output}` names no path", "write `-o spark:PATH`")
+    return SparkPath(path)
 
 
 def is_path(place: str) -> bool:

@@ -82,7 +82,7 @@ class PrivateSparkRows:
         return texts
 
     def _kept(self, names: Sequence[str], person: str | None, max_rows: int) -> tuple[DataFrame, bytes]:
-        """The columns `names` of the rows that count, and their Arrow schema; columns of lists and the like are null."""
+        """The columns `names` of the rows that count, and their Arrow schema; lists and the like are missing."""
         from pyspark.sql import functions as F
 
         check_header(self._names, [*names, *([] if person is None else [person])], self.where)

@@ -103,6 +103,13 @@ class SparkRows:
         seen(counter.rows)
         return counter.counts()
 
+    def collect(self, task: Callable[..., Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
+        """What a task makes of all partitions, one after the other; it gets the Arrow schema as `columns`."""
+        check_workers(self.frame.sparkSession)
+        bound = partial(task, columns=tasks.schema_bytes(self._schema))
+        with reported("reading", self.where):
+            return run_task(by_position(self.frame), bound, columns).toArrow()
+
     def _rows_per_partition(self) -> IntArray:
         """How many rows each partition has, by a job that reads no column if Spark can do without."""
         from pyspark.sql import functions as F
@@ -119,18 +126,11 @@ class SparkRows:
         Spark may have merged small partitions when it counted without reading columns. The numbers of rows that the
         pass itself has found then decide for a second one.
         """
-        check_workers(self.frame.sparkSession)
         sent = b"" if options is None else msgspec.json.encode(options)
         for _ in range(ATTEMPTS):
-            task = partial(
-                tasks.survey_partition,
-                columns=tasks.schema_bytes(self._schema),
-                options=sent,
-                starts=(np.cumsum(counted) - counted).tobytes(),
-                step=_step(int(counted.sum()), max_rows),
-            )
-            with reported("reading", self.where):
-                found = _Found.of(run_task(by_position(self.frame), task, tasks.REPLY).toArrow())
+            starts, step = (np.cumsum(counted) - counted).tobytes(), _step(int(counted.sum()), max_rows)
+            task = partial(tasks.survey_partition, options=sent, starts=starts, step=step)
+            found = _Found.of(self.collect(task, tasks.REPLY))
             if np.array_equal(_trimmed(found.rows), _trimmed(counted)):
                 return found
             counted = found.rows

@@ -15,12 +15,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING
 
 from cuts.data.exchange.readable import unreadable
 from cuts.data.exchange.streams import reason
+from cuts.sources.engine_spark.tasks import error_in, version
 from cuts.text.diagnostic import CutsError, usage_error
 
 if TYPE_CHECKING:
@@ -95,12 +97,14 @@ def _started(chosen: Mapping[str, str]) -> SparkSession:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    if chosen.get("spark.master", "").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(chosen.items()))
     with _quiet_pyspark():
         try:
             # What Java prints when it starts is about Java; what fails later is reported by us.
-            gateway = launch_gateway(conf, {"stderr": DEVNULL})
+            gateway = launch_gateway(conf, {"stderr": DEVNULL})  # type: ignore[no-untyped-call]
             context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm).setAll(list(chosen.items())))
         except PySparkException:
             raise missing_java() from None
@@ -137,15 +141,24 @@ def _quiet_pyspark() -> Iterator[None]:
 
 
 def _problem(doing: str, where: str, message: str, condition: str | None) -> CutsError:
+    known = error_in(message)
+    if known is not None:
+        return known
     if condition in _ABSENT:
         return unreadable(f"{where} does not exist", "check the name, and whether Spark can reach it")
+    if condition == "PATH_ALREADY_EXISTS":
+        return usage_error("unwritable-file", f"{where} exists already", "name a path that does not exist yet")
     if re.search(r"ExecutorLostFailure|executor \S+ exited|ExecutorDeadException", message):
-        return unreadable(f"{doing} {where} failed: Spark lost an executor", "give the executors more memory, and run it again")
+        return unreadable(
+            f"{doing} {where} failed: Spark lost an executor", "give the executors more memory, and run it again"
+        )
     if re.search(r"No module named '?cuts\b", message):
         return missing_on_workers()
     what = f" ({condition})" if condition else ""
     help = "Spark's own log has the details; set `spark.log.level` to ERROR in spark-defaults.conf to see it"
-    return unreadable(f"{doing} {where} failed: {reason(RuntimeError(_without_tag(message))) or 'Spark stopped'}{what}", help)
+    return unreadable(
+        f"{doing} {where} failed: {reason(RuntimeError(_without_tag(message))) or 'Spark stopped'}{what}", help
+    )
 
 
 def _without_tag(message: str) -> str:
@@ -156,13 +169,11 @@ def _without_tag(message: str) -> str:
 @lru_cache(maxsize=8)
 def check_workers(session: SparkSession) -> None:
     """Raise unless a worker can import this package in this version; a session is asked once."""
-    from cuts import __version__
-    from cuts.sources.engine_spark.tasks import version
-
+    ours = import_module("cuts").__version__
     with reported("starting", "Python on a Spark worker"):
         found = session.range(1).mapInArrow(version, PROBE).toArrow().column(0).to_pylist()
-    if found != [__version__]:
-        raise other_version(str(found[0]), __version__)
+    if found != [ours]:
+        raise other_version(str(found[0]), ours)
 
 
 def run_task(frame: DataFrame, task: object, columns: str) -> DataFrame:
@@ -201,5 +212,6 @@ def no_session(master: str | None, error: Exception) -> CutsError:
     """A master that does not answer, or settings that Spark refuses."""
     where = "" if master is None else f" with the master `{master}`"
     return unreadable(
-        f"Spark cannot start{where}: {reason(error) or type(error).__name__}", "check SPARK_MASTER and spark-defaults.conf"
+        f"Spark cannot start{where}: {reason(error) or type(error).__name__}",
+        "check SPARK_MASTER and spark-defaults.conf",
     )

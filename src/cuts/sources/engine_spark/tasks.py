@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 
 import msgspec
 import numpy as np
@@ -29,16 +31,16 @@ COUNTS = "cell bigint, count bigint, problem string"  # one row per cell that is
 ROW_COUNT = -1  # the cell that has the number of rows
 FAILED = -2  # minus the number of the partition: the cell of a problem
 REPLY = "part int, kind string, data binary"  # in the order of the rows
+_ERROR = "an error of cuts: "
 _COUNTS = pa.schema({"cell": pa.int64(), "count": pa.int64(), "problem": pa.string()})
 _REPLY = pa.schema({"part": pa.int32(), "kind": pa.string(), "data": pa.binary()})
 
 
 def version(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The version of this package on the worker, once."""
-    from cuts import __version__
-
+    found = import_module("cuts").__version__
     rows = sum(batch.num_rows for batch in batches)
-    yield pa.record_batch({"version": pa.array([__version__] * min(rows, 1), pa.string())})
+    yield pa.record_batch({"version": pa.array([found] * min(rows, 1), pa.string())})
 
 
 def count_partition(
@@ -152,6 +154,25 @@ def problem_batch(error: CutsError, before: int) -> pa.RecordBatch:
     problems = [replace(problem, title=f"{where}{problem.title}") for problem in error.diagnostics]
     text = msgspec.json.encode(problems).decode()
     return pa.RecordBatch.from_pydict({"cell": [FAILED - part], "count": [1], "problem": [text]}, schema=_COUNTS)
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """A `CutsError` as an exception from which `error_in` makes it again: where rows are the only result of a task."""
+    try:
+        yield
+    except CutsError as error:
+        text = msgspec.json.encode(error.diagnostics).decode()
+        raise RuntimeError(f"{_ERROR}{text}") from None
+
+
+def error_in(message: str) -> CutsError | None:
+    """The error that a worker raised under `failing`, in the message in which Spark reports it."""
+    start = message.find(_ERROR)
+    if start < 0:
+        return None
+    line = message[start + len(_ERROR) :].splitlines()[0]
+    return read_problem(line.strip())
 
 
 def read_problem(text: str) -> CutsError:
