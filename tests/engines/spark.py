@@ -1,4 +1,4 @@
-"""Spark on this machine: a Parquet file in several partitions, a table of the catalogue, and a DataFrame.
+"""Spark on this machine: a Parquet file in several partitions, and a DataFrame.
 
 One session serves all tests of a process: `local[2]`, reachable from this machine only. A folder of files would do as
 well, but Spark reads its files in the order of their sizes.
@@ -59,11 +59,6 @@ def _file(folder: Path, table: pa.Table) -> str:
     return f"spark:{parquet_file(folder, table)}?order=id"
 
 
-def _table(folder: Path, table: pa.Table) -> str:
-    session().read.parquet(str(parquet_file(folder, table))).createOrReplaceTempView("awkward")
-    return "spark:awkward?order=id"
-
-
 def frame_of(table: pa.Table) -> Any:
     """The table as a DataFrame in two partitions."""
     spark = session()
@@ -82,6 +77,5 @@ def _frame(_: Path, table: pa.Table) -> Any:
 
 ENGINES = (
     Engine("spark-file", _file, missing, lacks=("opens", "stay")),  # Spark reads neither from Parquet
-    Engine("spark-table", _table, missing, lacks=("opens", "stay")),
     Engine("spark-frame", _frame, missing, lacks=("opens",)),
 )

@@ -29,7 +29,9 @@ from cuts.sources.engine_spark.session import check_workers, reported, run_task
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MAX_SENT_CELLS = 1 << 24  # cells of all partitions up to which the driver sums them; above, Spark does
+MAX_SENT_CELLS = (
+    2_000  # per partition, up to which the driver adds them up, of 10,000 partitions too; above, Spark does
+)
 ATTEMPTS = 2  # passes over the rows until their number per partition is what it was in the pass before
 
 
@@ -56,10 +58,15 @@ class SparkRows:
         replies = run_task(by_position(self.frame), task, tasks.REPLY).select("data")
         rows = 0
         with reported("reading", self.where):
-            for reply in replies.toLocalIterator():
-                block = Table(tasks.read_table(bytes(reply[0])))
-                rows += block.rows
-                yield block
+            waiting = replies.toLocalIterator()
+        while True:
+            with reported("reading", self.where):
+                reply = next(waiting, None)
+            if reply is None:
+                break
+            block = Table(tasks.read_table(bytes(reply[0])))
+            rows += block.rows
+            yield block
         check_rows(rows, self.where)
 
     def survey(self, options: SurveyOptions, seen: Callable[[int], None]) -> Survey:

@@ -119,16 +119,13 @@ def reported(doing: str, where: str) -> Iterator[None]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    problem: CutsError
     with _quiet_pyspark():
         try:
             yield
-            return
         except PySparkException as error:
-            problem = _problem(doing, where, str(error), error.getCondition())
-        except (Py4JError, ConnectionError, EOFError) as error:
-            problem = _problem(doing, where, str(error), None)
-    raise problem  # outside of `except`, so that it does not carry Spark's exception along
+            raise _problem(doing, where, str(error), error.getCondition()) from None
+        except (Py4JError, OSError, EOFError) as error:  # the connection to Java is gone
+            raise _problem(doing, where, str(error), None) from None
 
 
 @contextmanager
@@ -154,16 +151,9 @@ def _problem(doing: str, where: str, message: str, condition: str | None) -> Cut
         )
     if re.search(r"No module named '?cuts\b", message):
         return missing_on_workers()
-    what = f" ({condition})" if condition else ""
-    help = "Spark's own log has the details; set `spark.log.level` to ERROR in spark-defaults.conf to see it"
-    return unreadable(
-        f"{doing} {where} failed: {reason(RuntimeError(_without_tag(message))) or 'Spark stopped'}{what}", help
-    )
-
-
-def _without_tag(message: str) -> str:
-    """The message without its condition, which comes first in square brackets."""
-    return re.sub(r"^\[[A-Z_.]+\] ", "", message)
+    what = condition or reason(RuntimeError(message)) or "the connection to Spark is gone"  # without values of cells
+    help = "Spark's log has the details: set `spark.log.level` to ERROR in spark-defaults.conf to see it"
+    return unreadable(f"{doing} {where} failed: {what}", help)
 
 
 @lru_cache(maxsize=8)
