@@ -14,6 +14,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from pyarrow import parquet as pq
@@ -38,11 +39,10 @@ def missing() -> str | None:
 @cache
 def session() -> Any:
     """The session of all tests, with few and small partitions."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_MASTER"] = "local[2]"
-    # What PySpark gives to its workers: the package that is tested need not be the installed one.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    made = find_session()
+    # PySpark passes the path on to its workers: the package that is tested need not be the installed one.
+    here = {"SPARK_MASTER": "local[2]", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with patch.dict(os.environ, here):
+        made = find_session()
     made.conf.set("spark.sql.shuffle.partitions", 2)
     made.conf.set("spark.sql.files.maxPartitionBytes", PARTITION_BYTES)
     return made

@@ -6,7 +6,7 @@ pass; a DataFrame that shuffles rows may not, and an order that changed between 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -148,23 +148,25 @@ class SparkRows:
 class _Found:
     """What the partitions have sent, and how many rows each has."""
 
-    replies: Sequence[tuple[int, str, bytes]]  # partition, kind, data
+    replies: Mapping[tuple[int, str], Sequence[bytes]]  # by partition and kind, in order
     rows: IntArray
 
     @classmethod
     def of(cls, table: pa.Table) -> _Found:
-        replies = list(zip(*(table.column(name).to_pylist() for name in ("part", "kind", "data")), strict=True))
-        parts = [(part, int(data)) for part, kind, data in replies if kind == "rows"]
-        return cls(replies, _by_part([part for part, _ in parts], [rows for _, rows in parts]))
+        replies: dict[tuple[int, str], list[bytes]] = {}
+        for part, kind, data in zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True):
+            replies.setdefault((part, kind), []).append(data)
+        counted = {part: int(data[0]) for (part, kind), data in replies.items() if kind == "rows"}
+        return cls(replies, _by_part(list(counted), list(counted.values())))
 
     @property
     def total(self) -> int:
         """The number of rows of all partitions."""
         return int(self.rows.sum())
 
-    def data(self, kind: str, part: int) -> list[bytes]:
+    def data(self, kind: str, part: int) -> Sequence[bytes]:
         """What a partition has sent of one kind, in order."""
-        return [data for place, sent, data in self.replies if (place, sent) == (part, kind)]
+        return self.replies.get((part, kind), ())
 
     def sample(self, schema: pa.Schema) -> Table:
         """The rows that were sent, in the order of the partitions."""

@@ -103,8 +103,9 @@ def _started(chosen: Mapping[str, str]) -> SparkSession:
     conf.setAll(list(chosen.items()))
     with _quiet_pyspark():
         try:
-            # What Java prints when it starts is about Java; what fails later is reported by us.
-            gateway = launch_gateway(conf, {"stderr": DEVNULL})  # type: ignore[no-untyped-call]
+            # What Java prints when it starts is about Java; whoever asks for Spark's log in its settings sees that too.
+            printed = DEVNULL if "spark.log.level" in chosen else None
+            gateway = launch_gateway(conf, {"stderr": printed})  # type: ignore[no-untyped-call]
             context = SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm).setAll(list(chosen.items())))
         except PySparkException:
             raise missing_java() from None
