@@ -24,12 +24,14 @@ from cuts.count.survey import spread_sample, survey
 from cuts.data.codec import build_codec
 from cuts.data.schema import Category, Integer, Schema
 from cuts.data.table import Table
+from cuts.flow import spark_draw
 from cuts.flow.run import fit, make_request
 from cuts.flow.spark_draw import sample_spark
 from cuts.model.sampling import sample_table
 from cuts.model.store import Model, save
 from cuts.privacy.core import count_rows as count_private
 from cuts.privacy.secret import reveal
+from cuts.sources.engine_spark import rows as spark_rows
 from cuts.sources.engine_spark.session import settings
 from cuts.sources.registry import open_source
 from cuts.sources.spark import from_spark
@@ -146,6 +148,17 @@ def test_names_may_be_anything_and_shuffled_rows_are_sampled(spark: Any) -> None
     assert (sample.rows, len(set(sample.column("id").to_pylist()))) == (1_000, 1_000)
 
 
+def test_digests_of_many_partitions_are_merged_by_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_rows, "MAX_SENT_DIGESTS", 2)
+    ids, table = [f"C-{number:05d}" for number in range(2_000)], people()
+    table = table.append_column("code", pa.array(ids)).append_column("note", pa.array([text[:4] for text in ids]))
+    spread = engine.frame_of(table).repartitionByRange(7, "id").sortWithinPartitions("id").persist()
+    there, here = (survey(open_source(data).rows(), "t", max_rows=300) for data in (spread, table))
+    assert there.schema == here.schema
+    assert there.sample.arrow.equals(here.sample.arrow)
+    spread.unpersist()
+
+
 def test_a_table_of_the_catalogue_is_counted(spark: Any) -> None:
     engine.frame_of(people()).createOrReplaceTempView("visitors")
     source = open_source("spark:visitors")
@@ -238,7 +251,10 @@ def test_what_no_row_satisfies_is_reported_before_spark_starts(spark: Any, model
     assert problem(lambda: sample_spark(model, 10, spark, where="age > 8")).startswith("empty-support")
 
 
-def test_the_command_writes_a_folder_and_verifies_it(spark: Any, model: Model, tmp_path: Path) -> None:
+def test_the_command_writes_a_folder_and_verifies_it(
+    spark: Any, model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_draw, "MAX_KEPT", 100)  # so that the verdicts come from totals
     save(model, tmp_path / "m.synth")
     words = [
         "cuts",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MAX_SENT_CELLS = (
     2_000  # per partition, up to which the driver adds them up, of 10,000 partitions too; above, Spark does
 )
+MAX_SENT_DIGESTS = 32  # per column, that the driver merges; Spark merges those of neighbouring partitions before
 ATTEMPTS = 2  # passes over the rows until their number per partition is what it was in the pass before
 
 
@@ -78,7 +79,7 @@ class SparkRows:
         seen(found.total)
         merged = new_digests(self._schema, options)
         for part in range(len(found.rows)):
-            for digest, state in zip(merged, found.data("digest", part), strict=False):
+            for digest, state in zip(merged, found.data(tasks.DIGEST, part), strict=False):
                 digest.merge(digest.restored(state))
         return Survey(schema_of(merged, self._schema, options), found.sample(self._schema))
 
@@ -110,12 +111,35 @@ class SparkRows:
         seen(counter.rows)
         return counter.counts()
 
-    def collect(self, task: Callable[..., Iterator[pa.RecordBatch]], columns: str) -> pa.Table:
-        """What a task makes of all partitions, one after the other; it gets the Arrow schema as `columns`."""
+    def collect(
+        self,
+        task: Callable[..., Iterator[pa.RecordBatch]],
+        columns: str,
+        combined: Callable[[DataFrame], DataFrame] = lambda sent: sent,
+    ) -> pa.Table:
+        """What a task makes of all partitions, `combined` by Spark; the task gets the Arrow schema as `columns`."""
         check_workers(self.frame.sparkSession)
         bound = partial(task, columns=tasks.schema_bytes(self._schema))
         with reported("reading", self.where):
-            return run_task(by_position(self.frame), bound, columns).toArrow()
+            return combined(run_task(by_position(self.frame), bound, columns)).toArrow()
+
+    def _merged(self, replies: DataFrame, options: SurveyOptions | None, parts: int) -> DataFrame:
+        """The replies with the digests of many partitions merged by Spark, because each may have many values."""
+        from pyspark.sql import functions as F
+
+        if options is None:
+            return replies
+        columns, sent = tasks.schema_bytes(self._schema), msgspec.json.encode(options)
+
+        def merge(some: pa.Table) -> pa.Table:  # Spark looks at its types, so it cannot be a `partial`
+            return tasks.merge_digests(some, columns=columns, options=sent)
+
+        group = 1
+        while parts > group * MAX_SENT_DIGESTS:
+            group *= MAX_SENT_DIGESTS
+            neighbours = F.floor(F.col("part") / group)
+            replies = replies.groupBy("kind", "place", neighbours).applyInArrow(merge, tasks.REPLY)
+        return replies
 
     def _rows_per_partition(self) -> IntArray:
         """How many rows each partition has, by a job that reads no column if Spark can do without."""
@@ -137,7 +161,8 @@ class SparkRows:
         for _ in range(ATTEMPTS):
             starts, step = (np.cumsum(counted) - counted).tobytes(), _step(int(counted.sum()), max_rows)
             task = partial(tasks.survey_partition, options=sent, starts=starts, step=step)
-            found = _Found.of(self.collect(task, tasks.REPLY))
+            merged = partial(self._merged, options=options, parts=len(counted))
+            found = _Found.of(self.collect(task, tasks.REPLY, merged))
             if np.array_equal(_trimmed(found.rows), _trimmed(counted)):
                 return found
             counted = found.rows
@@ -154,9 +179,9 @@ class _Found:
     @classmethod
     def of(cls, table: pa.Table) -> _Found:
         replies: dict[tuple[int, str], list[bytes]] = {}
-        for part, kind, data in zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True):
-            replies.setdefault((part, kind), []).append(data)
-        counted = {part: int(data[0]) for (part, kind), data in replies.items() if kind == "rows"}
+        for reply in table.sort_by([("part", "ascending"), ("place", "ascending")]).to_pylist():
+            replies.setdefault((reply["part"], reply["kind"]), []).append(reply["data"])
+        counted = {part: int(data[0]) for (part, kind), data in replies.items() if kind == tasks.ROW_NUMBER}
         return cls(replies, _by_part(list(counted), list(counted.values())))
 
     @property
@@ -170,7 +195,7 @@ class _Found:
 
     def sample(self, schema: pa.Schema) -> Table:
         """The rows that were sent, in the order of the partitions."""
-        parts = [tasks.read_table(data) for part in range(len(self.rows)) for data in self.data("sample", part)]
+        parts = [tasks.read_table(data) for part in range(len(self.rows)) for data in self.data(tasks.SAMPLE, part)]
         return Table(pa.concat_tables([schema.empty_table(), *parts]))
 
 

@@ -30,10 +30,11 @@ from cuts.text.diagnostic import CutsError, Diagnostic
 COUNTS = "cell bigint, count bigint, problem string"  # one row per cell that is not zero
 ROW_COUNT = -1  # the cell that has the number of rows
 FAILED = -2  # minus the number of the partition: the cell of a problem
-REPLY = "part int, kind string, data binary"  # in the order of the rows
+REPLY = "part int, kind string, place int, data binary"  # by partition, and by place among those of one kind
+DIGEST, SAMPLE, BLOCK, ROW_NUMBER = "digest", "sample", "block", "rows"
 _ERROR = "an error of cuts: "
 _COUNTS = pa.schema({"cell": pa.int64(), "count": pa.int64(), "problem": pa.string()})
-_REPLY = pa.schema({"part": pa.int32(), "kind": pa.string(), "data": pa.binary()})
+_REPLY = pa.schema({"part": pa.int32(), "kind": pa.string(), "place": pa.int32(), "data": pa.binary()})
 
 
 def version(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -67,27 +68,39 @@ def survey_partition(
     `starts` has the number of rows before each partition. Without `options` there are no digests.
     """
     schema, part = read_schema(columns), partition()
-    digests = new_digests(schema, msgspec.json.decode(options, type=SurveyOptions)) if options else []
+    digests = new_digests(schema, read_options(options)) if options else []
     before = np.frombuffer(starts, np.int64)
     start = int(before[part]) if part < len(before) else 0
     rows = 0
-    for block in blocks_of(batches, schema):
+    for place, block in enumerate(blocks_of(batches, schema)):
         for digest in digests:
             digest.add(block)
         taken = np.arange(-(start + rows) % step, block.rows, step)
         rows += block.rows
         if len(taken):
-            yield _reply(part, "sample", table_bytes(block.arrow.take(pa.array(taken))))
-    for digest in digests:
-        yield _reply(part, "digest", digest.state())
-    yield _reply(part, "rows", str(rows).encode())
+            yield _reply(part, SAMPLE, place, table_bytes(block.arrow.take(pa.array(taken))))
+    for place, digest in enumerate(digests):
+        yield _reply(part, DIGEST, place, digest.state())
+    yield _reply(part, ROW_NUMBER, 0, str(rows).encode())
+
+
+def merge_digests(replies: pa.Table, *, columns: bytes, options: bytes) -> pa.Table:
+    """The digests of one column in several partitions as one; replies of another kind as they are."""
+    if replies.column("kind")[0].as_py() != DIGEST:
+        return replies
+    ordered = replies.sort_by("part")
+    part, place = ordered.column("part")[0].as_py(), ordered.column("place")[0].as_py()
+    merged = new_digests(read_schema(columns), read_options(options))[place]
+    for state in ordered.column("data").to_pylist():
+        merged.merge(merged.restored(state))
+    return pa.Table.from_batches([_reply(part, DIGEST, place, merged.state())])
 
 
 def block_partition(batches: Iterator[pa.RecordBatch], *, columns: bytes) -> Iterator[pa.RecordBatch]:
     """The rows of a partition in blocks."""
     part = partition()
-    for block in blocks_of(batches, read_schema(columns)):
-        yield _reply(part, "block", table_bytes(block.arrow))
+    for place, block in enumerate(blocks_of(batches, read_schema(columns))):
+        yield _reply(part, BLOCK, place, table_bytes(block.arrow))
 
 
 # --- batches
@@ -180,8 +193,14 @@ def read_problem(text: str) -> CutsError:
     return CutsError(msgspec.json.decode(text, type=tuple[Diagnostic, ...]))
 
 
-def _reply(part: int, kind: str, data: bytes) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"part": [part], "kind": [kind], "data": [data]}, schema=_REPLY)
+def _reply(part: int, kind: str, place: int, data: bytes) -> pa.RecordBatch:
+    row = {"part": [part], "kind": [kind], "place": [place], "data": [data]}
+    return pa.RecordBatch.from_pydict(row, schema=_REPLY)
+
+
+def read_options(data: bytes) -> SurveyOptions:
+    """What a survey is told, from JSON."""
+    return msgspec.json.decode(data, type=SurveyOptions)
 
 
 def codec_bytes(codec: Codec) -> bytes:
