@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cuts.model.calibrate import Calibration
     from cuts.model.facts import Facts, Memory, TradeOff
     from cuts.model.store import Model
+    from cuts.sources.spark import SparkPath
 
 
 def as_text(result: RunResult) -> str:
@@ -127,7 +128,7 @@ def run_summary(result: RunResult) -> str:
     return f"{summary(result.model)}; {written(result.sample, result.output)}"
 
 
-def written(sample: Sample, output: Path | PartsFolder) -> str:
+def written(sample: Sample, output: Path | PartsFolder | SparkPath) -> str:
     """How many rows were written, and to how many parts of a folder."""
     rows = f"{counted(sample.rows, 'row')} written to {output}"
     if not sample.parts:

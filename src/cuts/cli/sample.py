@@ -16,6 +16,7 @@ from cuts.cli.run_result import written, written_data
 from cuts.cli.shared import print_json, stoppable
 from cuts.data.exchange.parts import PartsFolder, output_at
 from cuts.lang.spec import Privacy, RowRule
+from cuts.sources.spark import SparkPath, spark_path
 from cuts.text.diagnostic import usage_error
 
 app = typer.Typer()
@@ -30,7 +31,8 @@ def sample(
             "--output",
             "-o",
             metavar="PLACE",
-            help="File to write, its ending decides the format; or a folder, ending in `/`, for Parquet parts.",
+            help="File to write, its ending decides the format; a folder, ending in `/`, for Parquet parts; or "
+            "`spark:PATH` for Parquet parts that Spark draws and writes.",
             show_default=False,
         ),
     ],
@@ -60,25 +62,33 @@ def sample(
     Example: cuts sample fair.synth -n 1000 -o old.csv --where "age > 60 AND sex == Female"
     """
     from cuts.flow.sample import sample, verify_sample
+    from cuts.flow.spark_draw import sample_to_spark
     from cuts.model import store
 
-    target = output_at(output)
-    check_output(target)
-    check_apart([target], [model, seed_rows])
+    target = spark_path(output) or output_at(output)
+    if not isinstance(target, SparkPath):
+        check_output(target)
+        check_apart([target], [model, seed_rows])
     if seed_rows is not None and rows is not None:
         raise usage_error("bad-count", "`-n` and `--seed-rows` exclude each other", "one row is generated per seed row")
+    if seed_rows is not None and isinstance(target, SparkPath):
+        help = "name a file to write, e.g. `-o completed.parquet`"
+        raise usage_error("not-supported", "completed seed rows are written to one file, not by Spark", help)
     loaded = store.load(model)
     with stoppable("the rows were written", _help(target)), show_progress(quiet, "sampling rows") as observer:
-        drawn = sample(
-            loaded,
-            rows,
-            where=where,
-            seed_rows=seed_rows,
-            seed=seed,
-            workers=workers,
-            output=target,
-            observer=observer,
-        )
+        if isinstance(target, SparkPath):
+            drawn = sample_to_spark(loaded, rows, target, where=where, seed=seed)
+        else:
+            drawn = sample(
+                loaded,
+                rows,
+                where=where,
+                seed_rows=seed_rows,
+                seed=seed,
+                workers=workers,
+                output=target,
+                observer=observer,
+            )
     restricted = " and ".join(name for name, given in (("--where", where), ("--seed-rows", seed_rows)) if given)
     verdicts = verify_sample(loaded, drawn, only_rules=bool(restricted))
     others = any(not isinstance(command, RowRule | Privacy) for command in loaded.spec.commands)
@@ -94,6 +104,6 @@ def sample(
     raise typer.Exit(0 if holds(verdicts) else 1)
 
 
-def _help(target: Path | PartsFolder) -> str:
+def _help(target: Path | PartsFolder | SparkPath) -> str:
     fewer = "ask for fewer rows with `-n`"
     return fewer if isinstance(target, PartsFolder) else f"nothing was written; {fewer}"

@@ -2,6 +2,10 @@
 
 The decisions stay in `data/infer.py`; a digest only keeps the values they need: the lowest and the highest, one that
 needs more than d decimals for every d, all distinct strings, and one with every character at every position.
+
+Digests of parts of a column are merged in the order of the parts: engines digest the parts where they are and send the
+`state` of each digest. The result is that of one digest of all blocks. Only above `max_distinct` distinct values, of
+which a sample is kept, can it depend on the parts whether a rare duplicate outside of that sample is noticed.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import ipc
 
 from cuts.data.exchange.recast import is_text
 from cuts.data.infer import MAX_DECIMALS, MIN_UNIQUE_ROWS, infer_schema
@@ -30,6 +35,7 @@ class ColumnDigest:
     """A column that is read block by block."""
 
     def __init__(self, field: pa.Field, *, declared_id: bool, max_distinct: int = MAX_DISTINCT) -> None:
+        self._field, self._declared_id, self._max_distinct = field, declared_id, max_distinct
         self._name = field.name
         self._missing, self._is_coded = False, pa.types.is_dictionary(field.type)
         self._kept = _kept_for(field.type, declared_id=declared_id, max_distinct=max_distinct)
@@ -41,6 +47,31 @@ class ColumnDigest:
         if pa.types.is_dictionary(values.type) and not isinstance(self._kept, _Texts | _Ordered):
             values = values.dictionary_decode()
         self._kept.add(values)
+
+    def merge(self, other: ColumnDigest) -> None:
+        """Take the digest of the blocks that follow into account."""
+        self._missing |= other._missing
+        self._kept.merge(other._kept)
+
+    def state(self) -> bytes:
+        """The digest as an Arrow IPC stream, from which `restored` makes it again."""
+        arrays = {"missing": pa.array([self._missing]), **self._kept.arrays()}
+        lists = [pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values) for values in arrays.values()]
+        batch = pa.RecordBatch.from_arrays(lists, names=list(arrays))
+        sink = pa.BufferOutputStream()
+        with ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        return bytes(sink.getvalue())
+
+    def restored(self, state: bytes) -> ColumnDigest:
+        """The digest of that state, which is of the same field and has the same limits as this one."""
+        with ipc.open_stream(state) as stream:
+            batch = stream.read_next_batch()
+        arrays = {name: column.values for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+        made = ColumnDigest(self._field, declared_id=self._declared_id, max_distinct=self._max_distinct)
+        made._missing = arrays.pop("missing")[0].as_py()
+        made._kept.restore(arrays)
+        return made
 
     def infer(self) -> Column:
         """The column that `infer_schema` would infer from all values; raises the same errors."""
@@ -63,8 +94,20 @@ def _has_missing(values: pa.Array) -> bool:
     return values.null_count > 0 or bool(pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py())
 
 
+_Arrays = dict[str, pa.Array]
+
+
 class _Kept(Protocol):
     def add(self, values: pa.Array) -> None: ...
+
+    def merge(self, other: Any) -> None:
+        """Take what was kept of the values that follow into account; `other` is of the same class."""
+
+    def arrays(self) -> _Arrays:
+        """All that is kept, by name."""
+
+    def restore(self, arrays: _Arrays) -> None:
+        """Keep what `arrays` returned; nothing was added before."""
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         """The values to infer from, without missing ones, and whether the column should be an identifier."""
@@ -92,6 +135,16 @@ class _First:
             present = values.drop_null()
             self._values = pa.chunked_array([present.take(pa.array(range(min(1, len(present))), pa.int64()))])
 
+    def merge(self, other: _First) -> None:
+        if len(self._values) == 0:
+            self._values = other._values
+
+    def arrays(self) -> _Arrays:
+        return {"first": self._values.combine_chunks()}
+
+    def restore(self, arrays: _Arrays) -> None:
+        self._values = pa.chunked_array([arrays["first"]])
+
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         return self._values, False
 
@@ -106,6 +159,22 @@ class _Ordered:
 
     def add(self, values: pa.Array) -> None:
         self._first.add(values)
+        self._add_categories(values)
+
+    def merge(self, other: _Ordered) -> None:
+        self._first.merge(other._first)
+        for values in other._values:
+            self._add_categories(values)
+
+    def arrays(self) -> _Arrays:
+        return {**self._first.arrays(), **{str(place): values for place, values in enumerate(self._values)}}
+
+    def restore(self, arrays: _Arrays) -> None:
+        self._first.restore({"first": arrays.pop("first")})
+        for values in arrays.values():
+            self._add_categories(values)
+
+    def _add_categories(self, values: pa.Array) -> None:
         new = set(values.dictionary.to_pylist()) - self._categories
         if new and len(values):
             self._categories |= new
@@ -114,6 +183,13 @@ class _Ordered:
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         first, _ = self._first.few()
         return pa.chunked_array([*self._values, *first.chunks], first.type) if len(first) else first, False
+
+
+_SHOWN = "value "  # and its position, of the first values
+
+
+def _replaces(what: str, number: float, kept: float) -> bool:
+    return (what == "low" and number < kept) or (what == "high" and number > kept)
 
 
 class _Numbers:
@@ -136,7 +212,7 @@ class _Numbers:
             return
         values = values.filter(converted.is_valid())
         low, high = int(numbers.argmin()), int(numbers.argmax())
-        shown = {f"value {self._count + i}": i for i in range(min(len(numbers), MIN_UNIQUE_ROWS - self._count))}
+        shown = {f"{_SHOWN}{self._count + i}": i for i in range(min(len(numbers), MIN_UNIQUE_ROWS - self._count))}
         shown |= {"low": low} if "low" not in self._kept or numbers[low] < self._kept["low"][0] else {}
         shown |= {"high": high} if "high" not in self._kept or numbers[high] > self._kept["high"][0] else {}
         shown |= self._finer(numbers)
@@ -151,6 +227,36 @@ class _Numbers:
             return False
         lowest, highest = pc.min_max(values).as_py().values()
         return lowest is None or self._kept["low"][0] <= float(lowest) <= float(highest) <= self._kept["high"][0]
+
+    def merge(self, other: _Numbers) -> None:
+        for what, (number, value) in other._kept.items():
+            if what.startswith(_SHOWN):  # these are numbered from the first value on
+                place = self._count + int(what.removeprefix(_SHOWN))
+                if place < MIN_UNIQUE_ROWS:
+                    self._kept[f"{_SHOWN}{place}"] = number, value
+            elif what not in self._kept or _replaces(what, number, self._kept[what][0]):
+                self._kept[what] = number, value
+        self._count += other._count
+        self._distinct.merge(other._distinct)
+
+    def arrays(self) -> _Arrays:
+        numbers, values = zip(*self._kept.values(), strict=True) if self._kept else ((), ())
+        decides = self._distinct.unique and self._may_number_rows
+        return {
+            "count": pa.array([self._count]),
+            "what": pa.array(list(self._kept), pa.string()),
+            "numbers": pa.array(numbers, pa.float64()),
+            "values": pa.concat_arrays(values) if values else pa.array([], self._kind),
+            "distinct": pa.array(list(self._distinct.kept) if decides else [], pa.float64()),
+            "sampled": pa.array([int(self._distinct.unique), self._distinct.halvings]),
+        }
+
+    def restore(self, arrays: _Arrays) -> None:
+        self._count = arrays["count"][0].as_py()
+        examples = zip(arrays["what"].to_pylist(), arrays["numbers"].to_pylist(), strict=True)
+        values = arrays["values"]
+        self._kept = {what: (number, values.slice(i, 1)) for i, (what, number) in enumerate(examples)}
+        self._distinct.restore(arrays["distinct"].to_pylist(), *arrays["sampled"].to_pylist())
 
     @property
     def _may_number_rows(self) -> bool:
@@ -208,8 +314,38 @@ class _Texts:
         again |= self._distinct.kept.intersection(texts)
         self._distinct.add(texts, count)
         self._repeated |= again & self._distinct.kept
-        if texts and (self._declared_id or self._distinct.unique):
+        if texts and self._has_shape:
             self._shape.add(texts)
+
+    def merge(self, other: _Texts) -> None:
+        self._count += other._count
+        again = self._repeated | other._repeated | (self._distinct.kept & other._distinct.kept)
+        self._distinct.merge(other._distinct)
+        self._repeated = again & self._distinct.kept
+        examples = sorted(other._shape.examples)
+        if examples and self._has_shape:
+            self._shape.add(examples)
+
+    def arrays(self) -> _Arrays:
+        return {
+            "count": pa.array([self._count]),
+            "distinct": pa.array(list(self._distinct.kept), pa.string()),
+            "sampled": pa.array([int(self._distinct.unique), self._distinct.halvings]),
+            "repeated": pa.array(list(self._repeated), pa.string()),
+            "shape": pa.array(sorted(self._shape.examples) if self._has_shape else [], pa.string()),
+        }
+
+    def restore(self, arrays: _Arrays) -> None:
+        self._count = arrays["count"][0].as_py()
+        self._distinct.restore(arrays["distinct"].to_pylist(), *arrays["sampled"].to_pylist())
+        self._repeated = set(arrays["repeated"].to_pylist())
+        if len(arrays["shape"]):
+            self._shape.add(arrays["shape"].to_pylist())
+
+    @property
+    def _has_shape(self) -> bool:
+        """Whether they may still be identifiers."""
+        return self._declared_id or self._distinct.unique
 
     def few(self) -> tuple[pa.ChunkedArray, bool]:
         kept = sorted(self._distinct.kept)
@@ -277,29 +413,44 @@ class _Distinct(Generic[_Value]):
         self._max_distinct = max_distinct
         self.kept: set[_Value] = set()
         self.unique = True  # none was seen twice
-        self._halvings = 0
+        self.halvings = 0  # how often half of the values were dropped
 
     @property
     def is_share(self) -> bool:
         """Whether only a share of the values is kept."""
-        return self._halvings > 0
+        return self.halvings > 0
 
     @property
     def number(self) -> int:
         """The number of distinct values; an estimate above the limit."""
-        return len(self.kept) << self._halvings
+        return len(self.kept) << self.halvings
 
     def add(self, values: Iterable[_Value], rows: int) -> None:
         """Take the values of `rows` rows into account."""
         new = set(values)
         self.unique &= len(new) == rows
-        if self._halvings:
+        if self.halvings:
             new = {value for value in new if self._is_chosen(value)}
+        self._join(new)
+
+    def merge(self, other: _Distinct[_Value]) -> None:
+        """Take the values of further rows into account."""
+        self.unique &= other.unique
+        if self.halvings < other.halvings:
+            self.halvings = other.halvings
+            self.kept = {value for value in self.kept if self._is_chosen(value)}
+        self._join({value for value in other.kept if self._is_chosen(value)})
+
+    def restore(self, kept: Iterable[_Value], unique: bool, halvings: int) -> None:
+        """Keep what another one has kept."""
+        self.kept, self.unique, self.halvings = set(kept), bool(unique), halvings
+
+    def _join(self, new: set[_Value]) -> None:
         self.unique &= self.kept.isdisjoint(new)
         self.kept |= new
         while len(self.kept) > self._max_distinct:
-            self._halvings += 1
+            self.halvings += 1
             self.kept = {value for value in self.kept if self._is_chosen(value)}
 
     def _is_chosen(self, value: _Value) -> bool:
-        return crc32(str(value).encode(errors="surrogatepass")) & ((1 << self._halvings) - 1) == 0
+        return crc32(str(value).encode(errors="surrogatepass")) & ((1 << self.halvings) - 1) == 0

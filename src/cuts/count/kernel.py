@@ -109,6 +109,11 @@ class Counter:
         """The joint tables that are counted, from which the cliques are summed out."""
         return tuple(self._into)
 
+    @property
+    def partial(self) -> IntArray:
+        """The counts of all joint tables so far, one after the other; equal codecs and cliques have equal tables."""
+        return np.concatenate([np.zeros(0, dtype=np.int64), *self._into.values()])
+
     def add_partial(self, cells: IntArray, counts: IntArray, rows: int) -> None:
         """Add counts of other rows in some cells, in increasing order; cells are numbered through all joint tables."""
         start = 0

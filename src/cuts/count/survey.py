@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TypeVar
@@ -45,9 +45,12 @@ def survey(
     if isinstance(rows, RowsInPlace):
         surveyed = rows.survey(options, seen)
         return replace(surveyed, sample=_limited(surveyed.sample, max_rows))
-    inference = Inference(options)
-    sample = _sample(rows, max_rows, seen, inference.add)
-    return Survey(inference.schema(), sample)
+    return _survey(_coded(rows), options, seen)
+
+
+def survey_blocks(blocks: Iterable[Table], options: SurveyOptions, seen: Callable[[int], None]) -> Survey:
+    """The survey of the rows of some blocks."""
+    return _survey(((block, block.arrow.schema) for block in blocks), options, seen)
 
 
 def sample_limit(columns: int, max_rows: int = MAX_ROWS) -> int:
@@ -69,7 +72,7 @@ def spread_sample(rows: Rows, *, max_rows: int = MAX_ROWS, seen: Callable[[int],
     """
     if isinstance(rows, RowsInPlace):
         return _limited(rows.spread_sample(max_rows, seen), max_rows)
-    return _sample(rows, max_rows, seen, lambda block, types: None)
+    return _sample(_coded(rows), max_rows, seen, lambda block, types: None)
 
 
 def _limited(sample: Table, max_rows: int) -> Table:
@@ -117,7 +120,7 @@ class Inference:
         self._rows += block.rows
         self._pending.append(block)
         if self._rows > sample_limit(block.arrow.num_columns, self._options.max_rows):
-            self._digests = self._digests or self._new_digests()
+            self._digests = self._digests or new_digests(self._types, self._options)
             for digest, part in product(self._digests, self._pending):
                 digest.add(part)
             self._pending = [Table(block.arrow.slice(0, 0))]
@@ -125,33 +128,50 @@ class Inference:
     def schema(self) -> Schema:
         """The schema of all rows; raises `CutsError` with every problem."""
         if self._digests is None:
-            return self._infer(_plain(Table.join(self._pending).arrow, self._types))
-        problems: list[Diagnostic] = []
-        # Without rows every column is empty: only the names are checked.
-        named = _attempt(lambda: self._infer(_plain(self._pending[0].arrow, self._types)), problems)
-        columns = [_attempt(digest.infer, problems) for digest in self._digests]
-        if named is None or problems:
-            raise CutsError(problems)
-        return replace(named, columns=tuple(column for column in columns if column is not None))
-
-    def _infer(self, table: Table) -> Schema:
-        wanted = self._options
-        return infer_schema(table, wanted.name, wanted.label, wanted.protected, drop=wanted.drop, ids=wanted.ids)
-
-    def _new_digests(self) -> list[ColumnDigest]:
-        options = self._options
-        return [
-            ColumnDigest(field, declared_id=field.name in options.ids, max_distinct=options.max_distinct)
-            for field in self._types
-            if field.name not in options.drop
-        ]
+            return _infer(_plain(Table.join(self._pending).arrow, self._types), self._options)
+        return schema_of(self._digests, self._types, self._options)
 
 
-def _sample(rows: Rows, max_rows: int, seen: Callable[[int], None], also: Callable[[Table, pa.Schema], None]) -> Table:
+def new_digests(columns: pa.Schema, options: SurveyOptions) -> list[ColumnDigest]:
+    """An empty digest of every column that is not left out."""
+    return [
+        ColumnDigest(field, declared_id=field.name in options.ids, max_distinct=options.max_distinct)
+        for field in columns
+        if field.name not in options.drop
+    ]
+
+
+def schema_of(digests: Sequence[ColumnDigest], columns: pa.Schema, options: SurveyOptions) -> Schema:
+    """The schema of digested columns; raises `CutsError` with every problem."""
+    problems: list[Diagnostic] = []
+    # Without rows every column is empty: only the names are checked.
+    named = _attempt(lambda: _infer(Table(columns.empty_table()), options), problems)
+    inferred = [_attempt(digest.infer, problems) for digest in digests]
+    if named is None or problems:
+        raise CutsError(problems)
+    return replace(named, columns=tuple(column for column in inferred if column is not None))
+
+
+def _infer(table: Table, options: SurveyOptions) -> Schema:
+    return infer_schema(table, options.name, options.label, options.protected, drop=options.drop, ids=options.ids)
+
+
+_Coded = tuple[Table, pa.Schema]  # a block in which texts may be dictionaries, and the types of its columns without
+
+
+def _survey(blocks: Iterable[_Coded], options: SurveyOptions, seen: Callable[[int], None]) -> Survey:
+    inference = Inference(options)
+    sample = _sample(blocks, options.max_rows, seen, inference.add)
+    return Survey(inference.schema(), sample)
+
+
+def _sample(
+    blocks: Iterable[_Coded], max_rows: int, seen: Callable[[int], None], also: Callable[[Table, pa.Schema], None]
+) -> Table:
     """Rows evenly spread over all; `also` is given all blocks and the types of their columns."""
     sample: EvenSample[pa.Table] | None = None
     types = pa.schema([])
-    for block, types in _coded(rows):
+    for block, types in blocks:
         sample = sample or sample_of_rows(sample_limit(block.arrow.num_columns, max_rows))
         also(block, types)
         sample.add(block.arrow, block.rows)
@@ -160,7 +180,7 @@ def _sample(rows: Rows, max_rows: int, seen: Callable[[int], None], also: Callab
     return _plain(sample.rows(), types)
 
 
-def _coded(rows: Rows) -> Iterator[tuple[Table, pa.Schema]]:
+def _coded(rows: Rows) -> Iterator[_Coded]:
     """All blocks, in which texts may be dictionaries, and the types of the columns without those."""
     if not isinstance(rows, CodedRows):
         yield from ((block, block.arrow.schema) for block in rows.blocks())
