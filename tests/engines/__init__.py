@@ -20,8 +20,9 @@ import pyarrow as pa
 class Engine:
     """A place for tables; `open` writes a table there, using `folder` if it needs files, and returns what to open.
 
-    `lacks` are the columns of the awkward table that it has no type for; they are left out. `inferred` says whether
-    the types of all others survive, so that the schema inferred there is that of the frame.
+    `lacks` are the columns of the awkward table that it has no type for; they are left out. With `keeps_types` the
+    types of all others survive, so that the schema inferred there is that of the frame. With `keeps_lines` a line break
+    inside a cell survives in private rows; in a CSV file it ends the row.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Engine:
     reason_to_skip: Callable[[], str | None] = lambda: None
     lacks: tuple[str, ...] = ()
     keeps_types: bool = True
-    keeps_lines: bool = True  # of private rows: a CSV file ends a private row at every line break
+    keeps_lines: bool = True
 
 
 def all_engines() -> list[Engine]:
