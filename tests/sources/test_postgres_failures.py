@@ -114,7 +114,7 @@ def test_a_right_that_is_missing_is_named(postgres: PostgresServer, monkeypatch:
         "the table `secret` may not be read by this user: permission denied for table secret",
     )
     assert "SELECT" in help
-    with pytest.raises(CutsError, match="may not be read by this user$"):
+    with pytest.raises(CutsError, match=r"may not be read by this user$"):
         private(postgres.location(table="secret", user="reader"))
 
 
