@@ -140,7 +140,7 @@ def test_blocks_are_bounded(postgres: PostgresServer) -> None:
     )
     counts = count_rows(open_source(location).rows(), codec, [("g", "x")])
     assert counts.table(("x",)).tolist() == [30_000] * 5
-    with patch("cuts.sources.postgres.server._MAX_BYTES", 1_000):
+    with patch("cuts.sources.postgres.copying._MAX_BYTES", 1_000):
         assert sum(block.rows for block in open_source(location.replace("150000", "900")).rows().blocks()) == 900
 
 

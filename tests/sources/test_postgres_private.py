@@ -292,6 +292,14 @@ def test_private_rows_do_not_leave_the_server_and_errors_do_not_depend_on_them(p
     assert caught.value.exit_code == 5
     assert "zero" not in str(caught.value)
     assert caught.value.__context__ is None
+    postgres.run(
+        "CREATE OR REPLACE FUNCTION tell(who text) RETURNS text LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'found %', who USING ERRCODE = '42601'; END $$"
+    )
+    with pytest.raises(CutsError, match="withheld"):  # even if the failure looks like a misspelt query
+        _counts(postgres.location(query="SELECT tell(who) AS x FROM people"), X)
+    with pytest.raises(CutsError, match='does not run the query: column "xx" does not exist'):
+        _counts(postgres.location(query="SELECT xx FROM people"), X)
     with pytest.raises(CutsError, match="has no column `whoo`") as caught:
         _counts(postgres.location(table="people"), X, "whoo")
     assert caught.value.diagnostics[0].help == "did you mean `who`?"

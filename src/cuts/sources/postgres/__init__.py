@@ -1,9 +1,10 @@
 """Tables and queries of PostgreSQL, read with psycopg.
 
-`location.py` reads the location and `server.py` connects; `relation.py` decides what columns become in Arrow, and
-`typed_rows.py` streams the rows by COPY. `bins.py` is the encoding of rows in SQL, `counts.py` counts them, streamed as
-bin numbers or summed in the server; `cells.py` and `private_rows.py` are the same for private rows, of which only sums
-leave the server. psycopg is imported when rows are asked for.
+`location.py` reads the location, `server.py` connects, `copying.py` receives a COPY and `failures.py` says what went
+wrong; `relation.py` decides what columns become in Arrow, and `typed_rows.py` streams the rows. `bins.py` encodes rows
+in SQL, `counts.py` counts them, streamed as bin numbers or summed in the server; `cells.py` and
+`private_rows.py` are the same for private rows, of which only sums leave the server. psycopg is imported when rows are
+asked for.
 """
 
 from __future__ import annotations

@@ -64,8 +64,13 @@ def nested(values: Sequence[sql.Composable], codes: Sequence[sql.Composable], ro
 
 def looked_up(text: sql.Composable, codes: Mapping[str, int]) -> sql.Composable:
     """The code of a text, NULL for any other: a binary search in a JSON object, however many texts there are."""
-    known = {text: code for text, code in codes.items() if "\0" not in text}  # which PostgreSQL cannot have
+    known = {text: code for text, code in codes.items() if _can_be_stored(text)}
     return sql.SQL("({}::jsonb ->> {})::int4").format(sql.Literal(json.dumps(known)), text)
+
+
+def _can_be_stored(text: str) -> bool:
+    """Whether PostgreSQL can have a text: one without NUL and halves of surrogate pairs."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def float_literal(number: float) -> sql.Composable:

@@ -17,7 +17,8 @@ from cuts.count.marginals import Marginals
 from cuts.data.codec import Codec
 from cuts.data.exchange.streams import ROWS
 from cuts.data.table import IntArray
-from cuts.sources.postgres.server import Connection, copied
+from cuts.sources.postgres.copying import copied
+from cuts.sources.postgres.server import Connection
 
 MAX_SETS = 64  # of columns that one query groups by, so that the server's memory is bounded
 _HEADER_BYTES = 19  # signature, flags and the length of an extension that nobody uses

@@ -15,8 +15,9 @@ import pyarrow as pa
 from psycopg import pq, sql
 
 from cuts.data.exchange.readable import check_names, unreadable
+from cuts.sources.postgres.failures import explained
 from cuts.sources.postgres.location import Location
-from cuts.sources.postgres.server import Connection
+from cuts.sources.postgres.server import Connection, table_names
 from cuts.text.diagnostic import CutsError
 from cuts.text.names import missing_column
 
@@ -78,7 +79,8 @@ def described(connection: Connection, location: Location) -> tuple[PgColumn, ...
     # A prepared statement is a single one: a query cannot smuggle in a second statement.
     prepared = connection.pgconn.prepare(b"", select.as_bytes(connection))
     if prepared.status != pq.ExecStatus.COMMAND_OK:
-        raise psycopg.errors.error_from_result(prepared)
+        # No row has been read yet: the reason can be said of private rows, too.
+        raise explained(psycopg.errors.error_from_result(prepared), location, lambda: table_names(location))
     fields = connection.pgconn.describe_prepared(b"")
     indices = range(fields.nfields)
     names = [(fields.fname(index) or b"").decode() for index in indices]

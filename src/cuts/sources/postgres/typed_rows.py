@@ -12,10 +12,11 @@ from pyarrow import csv
 from cuts.data.exchange.readable import check_rows, unreadable
 from cuts.data.exchange.streams import ROWS
 from cuts.data.table import Table
+from cuts.sources.postgres.copying import copied
 from cuts.sources.postgres.location import Location
 from cuts.sources.postgres.numbers import HAS_MONTHS, MICROSECONDS
 from cuts.sources.postgres.relation import PgColumn, chosen, described, ordered, rows_of, way_out
-from cuts.sources.postgres.server import copied, session
+from cuts.sources.postgres.server import session
 from cuts.text.diagnostic import CutsError
 
 _FAILED_COLUMN = re.compile(r"In CSV column #(\d+)")
