@@ -18,8 +18,9 @@ import pyarrow as pa
 from cuts.count.kernel import Counter
 from cuts.count.marginals import Clique, Marginals
 from cuts.count.rows import Survey, SurveyOptions
-from cuts.count.survey import new_digests, schema_of, survey_blocks
+from cuts.count.survey import new_digests, sample_limit, schema_of, survey_blocks
 from cuts.data.codec import Codec, encode
+from cuts.data.encoder import columns_to_encode
 from cuts.data.exchange.readable import check_rows, unreadable
 from cuts.data.table import IntArray, Table
 from cuts.sources.engine_spark import tasks
@@ -73,7 +74,7 @@ class SparkRows:
     def survey(self, options: SurveyOptions, seen: Callable[[int], None]) -> Survey:
         """The schema inferred from digests of the partitions, and rows evenly spread over all."""
         counted = self._rows_per_partition()
-        if counted.sum() <= options.max_rows:
+        if counted.sum() <= sample_limit(len(self._schema), options.max_rows):
             return survey_blocks(self.blocks(), options, seen)
         found = self._pass(counted, options.max_rows, options)
         seen(found.total)
@@ -93,7 +94,7 @@ class SparkRows:
         """The counts of the cliques, summed over the partitions."""
         encode(Table(self._schema.empty_table()), codec)  # an absent column or another type is reported here
         check_workers(self.frame.sparkSession)
-        names = [name for name in self._schema.names if name in _used(codec)] or self._schema.names
+        names = [name for name in self._schema.names if name in columns_to_encode(codec)] or self._schema.names
         task = partial(
             tasks.count_partition,
             columns=tasks.schema_bytes(pa.schema([self._schema.field(name) for name in names])),
@@ -157,9 +158,10 @@ class SparkRows:
         Spark may have merged small partitions when it counted without reading columns. The numbers of rows that the
         pass itself has found then decide for a second one.
         """
+        limit = sample_limit(len(self._schema), max_rows)  # of a wide table fewer rows are wanted
         sent = b"" if options is None else msgspec.json.encode(options)
         for _ in range(ATTEMPTS):
-            starts, step = (np.cumsum(counted) - counted).tobytes(), _step(int(counted.sum()), max_rows)
+            starts, step = (np.cumsum(counted) - counted).tobytes(), _step(int(counted.sum()), limit)
             task = partial(tasks.survey_partition, options=sent, starts=starts, step=step)
             merged = partial(self._merged, options=options, parts=len(counted))
             found = _Found.of(self.collect(task, tasks.REPLY, merged))
@@ -216,14 +218,6 @@ def add_counts(counter: Counter, table: pa.Table) -> None:
     np.add.at(partial, cells[is_cell], counts[is_cell])
     filled = np.flatnonzero(partial)
     counter.add_partial(filled, partial[filled], int(counts[cells == tasks.ROW_COUNT].sum()))
-
-
-def _used(codec: Codec) -> set[str]:
-    """The columns that `encode` looks at."""
-    tied = {tie.hidden.name: tie.column for tie in codec.ties}
-    modelled = {tied.get(bins.column.name, bins.column.name) for bins in codec.columns}
-    formulas = ({name, *formula.columns} for name, formula in codec.schema.formulas)
-    return modelled.union(*formulas)
 
 
 def _by_part(parts: Any, values: Any) -> IntArray:
