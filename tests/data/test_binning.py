@@ -14,10 +14,10 @@ from cuts.data.bin_contents import Pieces, join_pieces
 from cuts.data.binning import (
     COARSE_SPIKE_SHARE,
     MAX_TABLE_BINS,
-    MIN_WIDE_BINS,
-    WIDE_COLUMNS,
     MIN_COARSE_BINS,
+    MIN_WIDE_BINS,
     SPIKE_ROWS,
+    WIDE_COLUMNS,
     Limits,
     fit_codec,
 )
