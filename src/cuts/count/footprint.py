@@ -12,7 +12,7 @@ columns in the sample, `B` bins of all columns together, `K` components, `T` tab
            + 12,000 B + 75,000 K    boxes kept, and those of one step
 
 The bins are those of `expected_sizes`. The workload is the one chosen without dependence; a wide table may have fewer
-tables. Measured peaks are within a factor of 1.5 of the estimate, mostly below (tests, benchmarks/README.md).
+tables. Measured peaks are within a factor of 1.6 of the estimate and up to a quarter above it (tests).
 """
 
 from __future__ import annotations
