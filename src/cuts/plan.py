@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, assert_never
 
-from cuts.config import Config
+from cuts.config import Config, Method
 from cuts.data.codec import Codec
 from cuts.data.columns import Numeric
 from cuts.data.schema import Category, Schema
@@ -62,6 +62,10 @@ Way = Literal[
     "train",  # fine-tuned by gradients
     "steer",  # group rates adjusted in a closed loop with the classifier
     "hide",  # the column is made independent of the others
+    "sharpen",  # the column is made to depend on the others more clearly
+    "penalty + reject",  # a penalty while the network is fine-tuned, and rows that break the rule are rejected
+    "reject",  # rows that break the rule are rejected
+    "penalty",  # a penalty while the network is fine-tuned
     "measure",  # measured and reported only
     "noise",  # the rows are seen through noisy counts only
 ]
@@ -89,6 +93,7 @@ class Plan:
     spec: Spec
     steps: tuple[Step, ...]
     conditions: tuple[Pred, ...]
+    method: Method = "exact"
 
     @property
     def cuts(self) -> Cuts:
@@ -111,14 +116,18 @@ def plan(spec: Spec, config: Config | None = None) -> Plan:
     ties = rule_ties([spec], schema) if config.ties else ()
     inner = [substitute(condition, schema, ties) for condition in conditions]
     codec = tied_codec(schema, ties, find_cuts(inner, coordinates(schema, ties)))
-    return settle(Plan(spec, (), conditions), codec)
+    return settle(Plan(spec, (), conditions, config.method), codec)
 
 
 def settle(draft: Plan, codec: Codec) -> Plan:
     """The plan once the bins are known: a closed form exists only where components need not be split too finely."""
-    forms = _closed_forms(draft.spec, codec)
-    steps = tuple(_step(command, forms.get(command.origin.number), codec) for command in draft.spec.commands)
-    return replace(draft, steps=steps)
+    forms = _closed_forms(draft.spec, codec) if draft.method == "exact" else {}
+    steps = []
+    for command in draft.spec.commands:
+        form = forms.get(command.origin.number)
+        way = _way(command, form, codec) if draft.method == "exact" else _penalty_way(command, codec)
+        steps.append(_step(command, way, form, codec))
+    return replace(draft, steps=tuple(steps))
 
 
 def with_bins(schema: Schema, config: Config) -> Schema:
@@ -192,6 +201,20 @@ def _way(command: Bound, form: Form | None, codec: Codec) -> Way:
             assert_never(command)
 
 
+def _penalty_way(command: Bound, codec: Codec) -> Way:
+    """The paper's way: a penalty per command, and rejection for what has to hold in every row."""
+    match command:
+        case RowRule(pred, _, mode):
+            is_trained = mode == "repair" and not ties_columns(substitute(pred, codec.schema, codec.ties))
+            return "penalty + reject" if is_trained else "reject"
+        case Privacy():
+            return "noise"
+        case TableGoal() | TableAim() | ModelGoal() | ModelAim():
+            return "penalty"
+        case _:
+            assert_never(command)
+
+
 def ties_columns(pred: Pred) -> bool:
     """Whether a predicate compares columns with each other, as `start <= stop` does."""
     return any(len(leaf.form.terms) > 1 for leaf in comparisons(pred))
@@ -223,8 +246,8 @@ def asks_for_less(command: Command) -> bool:
 # --- words
 
 
-def _step(command: Bound, form: Form | None, codec: Codec) -> Step:
-    origin, way = command.origin, _way(command, form, codec)
+def _step(command: Bound, way: Way, form: Form | None, codec: Codec) -> Step:
+    origin = command.origin
     how, promise = _how(command, way, form), _promise(command, way, codec.schema.label)
     return Step(origin.number, origin.line, origin.title, level(command), promise, way, how)
 
@@ -238,7 +261,7 @@ def _promise(command: Bound, way: Way, label: str | None) -> str:
             shown = dict.fromkeys(tolerance.shown(each.value, each.basis, unit) for each, unit in slack)
             has_none = all(each.value == 0 for each, _ in slack)
             return "checked as written" if has_none else f"checked within {' / '.join(shown)}"
-        case TableAim(budget=budget) if command.weight is None:
+        case TableAim(budget=budget) if command.weight is None and way != "penalty":
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
         case ModelAim(budget=float() as budget) if way in ("steer", "hide") and (
             way == "steer" or command.measure.target != label
@@ -254,6 +277,12 @@ def _promise(command: Bound, way: Way, label: str | None) -> str:
 
 def _how(command: Bound, way: Way, form: Form | None) -> str:
     match command:
+        case RowRule() if way == "reject":
+            return "rows that break the rule are rejected"
+        case RowRule() if way == "penalty + reject":
+            return f"network fine-tuned, {_stated(command.weight)}; rows that break the rule are rejected"
+        case TableGoal() | TableAim() if way == "penalty":
+            return f"network fine-tuned, {_stated(command.weight)}"
         case RowRule():
             sampled = "rows are sampled so that they cannot break the rule"
             fitted = {"diagram + repair": "; model refitted", "train + diagram": "; penalty in training"}
@@ -281,6 +310,9 @@ def _classifier_words(command: Command, way: Way) -> str:
         case "train":
             surrogate = f"a {command.method or 'ridge'} classifier of `{measure.target}`"
             return f"fine-tuned on {surrogate}, {_weight(command.weight)}"
+        case "penalty":
+            surrogate = "ridge classifier" if command.method == "ridge" else "logistic regression"
+            return f"network fine-tuned on a {surrogate} of `{measure.target}`, {_stated(command.weight)}"
         case "steer":
             groups = f"the groups of {listed(measure.protected)}"
             return f"group rates of `{measure.target}` adjusted until XGBoost treats {groups} alike"
@@ -292,6 +324,10 @@ def _classifier_words(command: Command, way: Way) -> str:
 
 def _weight(weight: float | None) -> str:
     return "automatic weight" if weight is None else f"weight {short(weight)}"
+
+
+def _stated(weight: float | None) -> str:
+    return "default weight" if weight is None else f"weight {short(weight)}"
 
 
 def _tolerances(goal: Goal) -> Sequence[tuple[Tolerance, Unit]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuts.effects import fairness, hiding, rules, statistics, trained
+from cuts.effects import fairness, hiding, penalties, rules, statistics, trained
 from cuts.effects.shaping import Learned, Shaping
 from cuts.model.cells import Statistics
 from cuts.model.device import use_threads
@@ -17,6 +17,7 @@ from cuts.progress import Observer
 Pass = Callable[[Shaping], Shaping]
 
 PASSES: tuple[Pass, ...] = (
+    penalties.penalise,  # alone: where one command is met by a penalty, all are
     rules.enforce,  # first, so that everything after is about rows that satisfy them
     hiding.hide,
     trained.train,

@@ -30,7 +30,17 @@ def fit_smoothed(learned: Learned, program: str, smoothing: float, observer: Obs
         counts, learned.label, config, seed=seed, smoothing=smoothing, groups=groups, rows=rows, seen=observer.fitted
     )
     facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
-    model = Model(fitted.mixture, codec, program, learned.plan.spec, config, facts, fine=_learn_fine(learned))
+    network = fitted.network if config.method == "penalty" else None
+    model = Model(
+        fitted.mixture,
+        codec,
+        program,
+        learned.plan.spec,
+        config,
+        facts,
+        fine=_learn_fine(learned),
+        network=network,
+    )
     return model, replace(learned, smoothing=smoothing, boxes=fitted.boxes)
 
 

@@ -35,6 +35,7 @@ from cuts.flow.request import FitRequest, FittedModel, PrivacyOptions
 from cuts.lang.syntax import Program
 from cuts.model.calibrate import Calibration
 from cuts.model.facts import Facts
+from cuts.model.rejection import Rejection
 from cuts.model.sampling import Chunk, complete_rows, sample_chunks
 from cuts.model.store import Model
 from cuts.plan import Plan, Step, Way
@@ -46,7 +47,7 @@ MAX_VERIFIED = 5_000_000  # rows kept in memory for the verdicts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Rows drawn from a model: the first of them as a table, how many there were, and how they were selected.
+    """Rows drawn from a model: the first of them as a table, how many there were, how they were selected or rejected.
 
     All rows are in the table unless they were written to a file and are more than `MAX_VERIFIED`.
     """
@@ -54,6 +55,7 @@ class Sample:
     table: Table
     rows: int
     calibration: Calibration | None
+    rejection: Rejection | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,6 +195,7 @@ class _Collector:
         self._kept: list[Table] = []
         self._rows = 0
         self._calibration: Calibration | None = None
+        self._rejection: Rejection | None = None
 
     def passed(self, chunks: Iterator[Chunk], max_rows: int = MAX_VERIFIED) -> Iterator[Table]:
         """The tables of the chunks, the first `max_rows` rows or so of them kept."""
@@ -203,6 +206,9 @@ class _Collector:
             if chunk.calibration is not None:
                 before = self._calibration
                 self._calibration = chunk.calibration if before is None else before.joined(chunk.calibration)
+            if chunk.rejection is not None:
+                rejected = self._rejection
+                self._rejection = chunk.rejection if rejected is None else rejected.joined(chunk.rejection)
             self._advanced(min(1.0, self._rows / self._total))
             yield chunk.table
 
@@ -213,7 +219,7 @@ class _Collector:
 
     def sample(self) -> Sample:
         """What was kept of everything that passed."""
-        return Sample(Table.join(self._kept), self._rows, self._calibration)
+        return Sample(Table.join(self._kept), self._rows, self._calibration, self._rejection)
 
 
 class RequestOptions(TypedDict, total=False):
