@@ -8,8 +8,8 @@ command without a weight of its own has one on the scale of those that the paper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from math import isfinite, nan
 
 import numpy as np
@@ -35,6 +35,7 @@ from cuts.model.backbones.generator import GeneratorOptions
 from cuts.model.cells import Statistics
 from cuts.model.facts import GoalFacts, Number, RuleFacts
 from cuts.model.finetune import paper_violation
+from cuts.model.fit_quality import with_quality
 from cuts.model.mixture import Mixture
 from cuts.model.network import Network, random_numbers
 from cuts.model.penalty import SUMMED_ROWS, Penalty, finetune_network
@@ -71,7 +72,7 @@ def penalise(shaping: Shaping) -> Shaping:
         penalties = [_penalty(command, shaping, batch) for command in commands]
         result = finetune_network(network, penalties, learned.refit(shaping.observer), options)
         tuned = result.network
-        facts = replace(facts, error=result.error, goal_seconds=facts.goal_seconds + result.cpu_seconds)
+        facts = replace(facts, goal_seconds=facts.goal_seconds + result.cpu_seconds)
     before, after = (_drawn(each, model.codec, learned.seed) for each in (network, tuned))
     rules = shaping.plan.spec.rules
     held = satisfied(after, model.codec, [rule.pred for rule in rules])
@@ -86,7 +87,9 @@ def penalise(shaping: Shaping) -> Shaping:
             if isinstance(command, TableGoal | TableAim)
         ),
     )
-    shaping = replace(shaping, model=replace(model, facts=facts).with_network(tuned))
+    model = replace(model, facts=facts).with_network(tuned)
+    error = with_quality(facts, model.mixture, learned.counts, learned.label).error
+    shaping = replace(shaping, model=replace(model, facts=replace(facts, error=error)))
     for way in ("penalty + reject", "penalty", "reject"):
         shaping = shaping.met(shaping.model, shaping.plan.commands(way), way)
     return replace(shaping, base=shaping.model)
@@ -193,7 +196,9 @@ def _on_cpu(rows: Mixture) -> Mixture:
 def _drawn(network: Network, codec: Codec, seed: int) -> Table:
     """Rows as the network makes them, before any is rejected."""
     batches = range(JUDGED_BATCHES)
-    return Table.join([draw_candidates(network, codec, chunk=JUDGED_CHUNK, batch=batch, seed=seed) for batch in batches])
+    return Table.join(
+        [draw_candidates(network, codec, chunk=JUDGED_CHUNK, batch=batch, seed=seed) for batch in batches]
+    )
 
 
 def _rule_facts(rule: RowRule, before: Table, after: Table, learned: Learned) -> RuleFacts:

@@ -48,8 +48,8 @@ class Enforced:
 
 def enforce(shaping: Shaping) -> Shaping:
     """The model under the row rules; those that compare columns with each other act on the rows drawn only."""
-    enforced_ways = ("diagram + repair", "diagram", "train + diagram")
-    rules = tuple(rule for rule in shaping.plan.commands(*enforced_ways) if isinstance(rule, RowRule))
+    commands = shaping.plan.commands("diagram + repair", "diagram", "train + diagram")
+    rules = tuple(command for command in commands if isinstance(command, RowRule))
     if not rules:
         return shaping
     shaping.observer.stage("enforcing the row rules")

@@ -84,15 +84,11 @@ def fit(
             distance, settings = label_distance(marginals, label, device=device), PAPER_SETTINGS
             tables = MarginalTurns(distance, per_step=backbone.options.marginals, seed=seed).loss
         else:
-            tables = Objective(
-                marginals, label, groups=groups, slices=config.slices, seed=seed, device=device
-            ).loss
+            tables = Objective(marginals, label, groups=groups, slices=config.slices, seed=seed, device=device).loss
         rate = config.learning_rate or backbone.learning_rate
         with_boxes = int(settings.box_step_share * config.steps) if rows is not None else 0
         tables_seen = _shifted(seen, 0, with_boxes)
-        error, steps = train(
-            backbone, tables, config.steps - with_boxes, rate, seen=tables_seen, settings=settings
-        )
+        error, steps = train(backbone, tables, config.steps - with_boxes, rate, seen=tables_seen, settings=settings)
         boxes = None
         if rows is not None and with_boxes:
             boxed = BoxedObjective(tables, rows, label, seed=seed)

@@ -1,7 +1,7 @@
 """Rows from a network: candidates are drawn, and those that break a row rule are rejected.
 
-This is the paper's way (Vero et al., ICML 2024, sec. 4.2). Rules are decided on the values that will be written, so they
-hold exactly, whatever bins the network has. A chunk is a function of the seed and its number. Where hardly any row is
+This is the paper's way (Vero et al., ICML 2024, sec. 4.2). Rules are decided on the values that will be written, so
+they hold exactly, whatever bins the network has. A chunk is a function of the seed and its number. Where hardly any row is
 accepted, drawing ends with an error instead of going on forever.
 """
 
@@ -20,7 +20,7 @@ from cuts.data.conform import conform
 from cuts.data.partial_rows import outside_ranges
 from cuts.data.table import Bools, Table
 from cuts.lang.spec import Pred
-from cuts.model.network import DRAWN_ROWS, Network, random_numbers
+from cuts.model.network import Network, random_numbers
 from cuts.read import exact
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic
 

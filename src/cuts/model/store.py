@@ -2,7 +2,8 @@
 
 `manifest.json` names the format, its version and the SHA-256 of the others: `model.json` (program, codec, settings,
 facts of the fit), `mixture.safetensors` or, if rows are drawn from a network, `network.safetensors` with its weights,
-`fine.safetensors` if the model has a fine level and, of a private model, `transcript.json` with its ledger. Loading needs no rows. A damaged, foreign or newer file is a `CutsError`.
+`fine.safetensors` if the model has a fine level and, of a private model, `transcript.json` with its ledger. Loading
+needs no rows. A damaged, foreign or newer file is a `CutsError`.
 """
 
 from __future__ import annotations

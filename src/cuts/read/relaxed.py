@@ -37,7 +37,7 @@ Array = Any  # numpy or torch
 def truth(pred: Pred, number: Callable[[float], Array], leaf: Callable[[Pred], Array]) -> Array:
     """The truth of a predicate in every row, from those of its leaves, by the product t-norm.
 
-    As in CuTS (Vero et al., ICML 2024, sec. 4.2): `a AND b` is `ab`, `a OR b` is `a + b - ab`, and so `NOT a` is `1 - a`
+    As in CuTS (Vero et al., ICML 2024, sec. 4.2), `a AND b` is `ab` and `a OR b` is `a + b - ab`. So `NOT a` is `1 - a`
     and `a IMPLIES b` is `1 - a (1 - b)`. On certain rows it is 1 where the predicate holds and 0 elsewhere.
 
     >>> import numpy as np
