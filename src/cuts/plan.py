@@ -224,7 +224,7 @@ def _classifier_way(command: Command) -> Way:
     if command.method is not None or command.weight is not None:
         return "train"
     if measures()[command.measure.name].kind == "UTILITY":
-        return "hide" if hides(command) else "measure"
+        return "hide" if hides(command) else "sharpen" if asks_for_more(command) else "measure"
     if isinstance(command, ModelAim):
         return "steer" if command.direction == "MINIMIZE" else "measure"
     return "steer" if command.op in ("<", "<=", "==") else "measure"
@@ -241,6 +241,13 @@ def asks_for_less(command: Command) -> bool:
     if isinstance(command, ModelAim):
         return (command.direction == "MINIMIZE") == higher
     return command.op in (("<", "<=") if higher else (">", ">="))
+
+
+def asks_for_more(command: Command) -> bool:
+    """Whether a command about predicting a column asks for more of it."""
+    if isinstance(command, ModelAim):
+        return not asks_for_less(command)
+    return command.op not in ("==", "!=") and not asks_for_less(command)
 
 
 # --- words
@@ -263,7 +270,7 @@ def _promise(command: Bound, way: Way, label: str | None) -> str:
             return "checked as written" if has_none else f"checked within {' / '.join(shown)}"
         case TableAim(budget=budget) if command.weight is None and way != "penalty":
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
-        case ModelAim(budget=float() as budget) if way in ("steer", "hide") and (
+        case ModelAim(budget=float() as budget) if way in ("steer", "hide", "sharpen") and (
             way == "steer" or command.measure.target != label
         ):
             return f"encouraged, costs at most {short(100 * budget)} % of accuracy"
@@ -316,6 +323,8 @@ def _classifier_words(command: Command, way: Way) -> str:
         case "steer":
             groups = f"the groups of {listed(measure.protected)}"
             return f"group rates of `{measure.target}` adjusted until XGBoost treats {groups} alike"
+        case "sharpen":
+            return f"`{measure.target}` made to depend on the other columns more clearly"
         case "hide":
             return f"`{measure.target}` made independent of the other columns"
         case _:

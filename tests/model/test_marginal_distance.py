@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_rows_are_at_no_distance_from_themselves() -> None:
 
 def test_every_marginal_has_its_turn_before_one_has_its_next() -> None:
     class Recording(MarginalDistance):
-        seen: list[list[int]] = []
+        seen: ClassVar[list[list[int]]] = []
 
         def of(self, mix: Mixture, chosen: Any) -> Any:
             self.seen.append(list(chosen))

@@ -1,4 +1,4 @@
-"""The paper's network: what it draws follows its probabilities, and it is saved and refined without a change of them."""
+"""The paper's network: what it draws follows its probabilities, which saving and refining do not change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Rows from a network: candidates are drawn, and those that break a row rule are rejected.
 
 This is the paper's way (Vero et al., ICML 2024, sec. 4.2). Rules are decided on the values that will be written, so
-they hold exactly, whatever bins the network has. A chunk is a function of the seed and its number. Where hardly any row is
-accepted, drawing ends with an error instead of going on forever.
+they hold exactly, whatever bins the network has. A chunk is a function of the seed and its number. Where hardly any row
+is accepted, drawing ends with an error instead of going on forever.
 """
 
 from __future__ import annotations
