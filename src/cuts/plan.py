@@ -48,7 +48,7 @@ from cuts.logic.splits import find_coarse_splits, find_splits
 from cuts.logic.tie_choice import rule_ties
 from cuts.logic.ties import substitute
 from cuts.privacy.accountant import rho_of
-from cuts.privacy.adaptive import DEFAULT_SETTINGS
+from cuts.privacy.adaptive import settings_for
 from cuts.text.columns import align
 from cuts.text.diagnostic import listed
 from cuts.vocab.names import measures
@@ -126,7 +126,7 @@ def settle(draft: Plan, codec: Codec) -> Plan:
     for command in draft.spec.commands:
         form = forms.get(command.origin.number)
         way = _way(command, form, codec) if draft.method == "exact" else _penalty_way(command, codec)
-        steps.append(_step(command, way, form, codec))
+        steps.append(_step(command, way, form, codec, draft.method))
     return replace(draft, steps=tuple(steps))
 
 
@@ -253,9 +253,9 @@ def asks_for_more(command: Command) -> bool:
 # --- words
 
 
-def _step(command: Bound, way: Way, form: Form | None, codec: Codec) -> Step:
+def _step(command: Bound, way: Way, form: Form | None, codec: Codec, method: Method) -> Step:
     origin = command.origin
-    how, promise = _how(command, way, form), _promise(command, way, codec.schema.label)
+    how, promise = _how(command, way, form, method), _promise(command, way, codec.schema.label)
     return Step(origin.number, origin.line, origin.title, level(command), promise, way, how)
 
 
@@ -282,7 +282,7 @@ def _promise(command: Bound, way: Way, label: str | None) -> str:
             assert_never(command)
 
 
-def _how(command: Bound, way: Way, form: Form | None) -> str:
+def _how(command: Bound, way: Way, form: Form | None, method: Method) -> str:
     match command:
         case RowRule() if way == "reject":
             return "rows that break the rule are rejected"
@@ -304,9 +304,11 @@ def _how(command: Bound, way: Way, form: Form | None) -> str:
         case ModelGoal() | ModelAim():
             return _classifier_words(command, way)
         case Privacy(epsilon, delta):
-            singles = f"{100 * DEFAULT_SETTINGS.single_column_share:.0f} % of it for single columns"
+            settings = settings_for(method, 1)
+            singles = f"{100 * settings.single_column_share:.0f} % of it for single columns"
             budget = f"rho {short(rho_of(epsilon, delta), 3)}, {singles}"
-            return f"noisy counts only: {budget}, the rest for tables of the label and adaptive rounds"
+            tables = "tables of the label and " if settings.label_share else ""
+            return f"noisy counts only: {budget}, the rest for {tables}adaptive rounds"
         case _:
             assert_never(command)
 

@@ -39,9 +39,8 @@ class GeneratorBackbone:
 
     learning_rate = 1e-3
 
-    def __init__(self, network: Network, options: GeneratorOptions, seed: int, *, batch: int | None = None) -> None:
-        self.network, self.options = network, options
-        self._batch, self._seed = batch or options.batch, seed
+    def __init__(self, network: Network, options: GeneratorOptions, seed: int) -> None:
+        self.network, self.options, self._seed = network, options, seed
         self._random = random_numbers(seed, 1)
 
     def parameters(self) -> list[Tensor]:
@@ -50,7 +49,7 @@ class GeneratorBackbone:
 
     def mixture(self) -> Mixture:
         """A new batch of hard rows of equal weight."""
-        return self.network.hard_rows(self._batch, self._random)
+        return self.network.hard_rows(self.options.batch, self._random)
 
     def settle(self) -> Mixture:
         """Many components of equal weight, in float64 on the CPU: the same for the same weights."""
