@@ -76,7 +76,7 @@ def _of_commands(result: RunResult) -> list[str]:
     if result.sample.calibration is not None:
         parts.append(_selection(result.sample.calibration))
     if result.sample.rejection is not None:
-        parts.append(_rejection(result.sample.rejection))
+        parts.append(rejection_text(result.sample.rejection))
     parts += [
         f"Line {step.line}: planned `{step.way}`, met by `{way}`: the planned way does not suffice for these rows."
         for step, way in result.departures
@@ -92,7 +92,7 @@ def as_data(result: RunResult) -> dict[str, Any]:
         "rows": result.sample.rows,
         **fit_facts(result.model),
         "chosen": None if result.sample.calibration is None else asdict(result.sample.calibration),
-        "rejection": _rejection_data(result.sample.rejection),
+        "rejection": rejection_data(result.sample.rejection),
         "drifts": [plain(asdict(each)) for each in result.drifts],
         "discriminator": None if result.discriminator is None else plain(asdict(result.discriminator)),
         "verdicts": verdicts.as_data(result.verdicts),
@@ -208,14 +208,16 @@ def _selection(calibration: Calibration) -> str:
     )
 
 
-def _rejection(rejection: Rejection) -> str:
+def rejection_text(rejection: Rejection) -> str:
+    """How many candidate rows were accepted."""
     return (
         f"Rejection sampling: {rejection.accepted:,} of {rejection.candidates:,} candidate rows "
         f"({_percent(rejection.acceptance)}) satisfied all row rules."
     )
 
 
-def _rejection_data(rejection: Rejection | None) -> dict[str, Any] | None:
+def rejection_data(rejection: Rejection | None) -> dict[str, Any] | None:
+    """The same as JSON values."""
     return None if rejection is None else {**asdict(rejection), "acceptance": rejection.acceptance}
 
 

@@ -11,6 +11,7 @@ from cuts.assess import render
 from cuts.assess.verify import holds
 from cuts.cli import options
 from cuts.cli.request import check_apart, check_places
+from cuts.cli.run_result import rejection_data, rejection_text
 from cuts.cli.shared import print_json, stoppable
 from cuts.data.exchange.streams import check_writable
 from cuts.lang.spec import Privacy, RowRule
@@ -68,10 +69,14 @@ def sample(
     others = any(not isinstance(command, RowRule | Privacy) for command in loaded.spec.commands)
     if format == "json":
         data = render.as_data(verdicts)
-        print_json({"holds": holds(verdicts), "output": str(output), "rows": drawn.rows, "verdicts": data})
+        rejected = rejection_data(drawn.rejection)
+        facts = {"holds": holds(verdicts), "output": str(output), "rows": drawn.rows}
+        print_json({**facts, **({} if rejected is None else {"rejection": rejected}), "verdicts": data})
     else:
         if verdicts:
             print(render.as_text(verdicts), end="\n\n")
+        if drawn.rejection is not None:
+            print(rejection_text(drawn.rejection), end="\n\n")
         if restricted and others:
             print(f"Only row rules were verified: with {restricted}, rows are not selected for the other commands.")
         if verdicts and drawn.rows > drawn.table.rows:
