@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,13 +10,20 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from cuts.cli import app
 from cuts.config import Config, config_from
+from cuts.count.rows import rows_of
 from cuts.data.codec import Codes
+from cuts.data.infer import infer_schema
 from cuts.data.table import Table
 from cuts.effects.penalties import classifier_violation
 from cuts.effects.trained import find_reference
+from cuts.flow.learn import OpenedRows
 from cuts.flow.run import RunResult, fit, make_request, run
+from cuts.flow.search import tune
+from cuts.lang.parser import parse
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin
 from cuts.model.network import DRAWN_ROWS
 from cuts.model.sampling import sample_chunks, sample_table
@@ -135,6 +143,23 @@ def test_rows_with_given_cells_are_completed_by_the_mixture(ruled: RunResult) ->
 
     given = Table(pa.table({"sex": ["f", "m"]}))
     assert complete_rows(ruled.model, given, seed=1).arrow["sex"].to_pylist() == ["f", "m"]
+
+
+def test_what_was_rejected_is_printed_with_a_sample(ruled: RunResult, tmp_path: Path) -> None:
+    save(ruled.model, tmp_path / "m.synth")
+    call = ["sample", str(tmp_path / "m.synth"), "-n", "50", "-o", str(tmp_path / "t.csv"), "--where", "sex == m"]
+    text, data = (CliRunner().invoke(app, [*call, "--format", form]).stdout for form in ("text", "json"))
+    assert "Rejection sampling: " in text
+    assert 0 < json.loads(data)["rejection"]["acceptance"] < 1
+
+
+def test_weights_are_found_by_cross_validation() -> None:
+    program = parse("SYNTHESIZE: people; ENFORCE: STATISTICAL: PARAM <w>: P[kind == a] == 0.8 WITHIN 0.25; END;")
+    opened = OpenedRows(rows_of(people()), infer_schema(people(), "people", "paid")).with_sample()
+    found = tune(program, opened, {"w": ["0.0000001", "0.1"]}, folds=2, config=config_from(QUICK))
+    assert [point.values["w"] for point in found.points] == ["0.0000001", "0.1"]
+    weak, strong = (point.holds for point in found.points)
+    assert weak < strong
 
 
 # --- classifiers

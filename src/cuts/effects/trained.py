@@ -130,7 +130,7 @@ def _unrolled(mix: Mixture, measure: MeasureOf, reference: Reference, random: to
     rows = torch.cat([_one_hot(mix[name][picked], random) for name in measure.features], 1)
     labels = _one_hot(mix[measure.target][picked], random).detach()  # as in the paper, labels pass no gradient
     weight = mix.w[picked] / mix.w[picked].detach()  # one, but the weights of components feel it
-    coefficients = _trained(rows * weight[:, None], rows, labels, measure)
+    coefficients = _trained(rows, labels, measure, weight)
     return _chances(coefficients, mix, measure, reference)
 
 
@@ -142,12 +142,12 @@ def fit_on_batch(mix: Mixture, measure: MeasureOf, reference: Reference, *, ridg
     if ridge:
         return _ridge(mix, measure, reference)
     rows = torch.cat([mix[name] for name in measure.features], 1)
-    coefficients = _trained(rows, rows, mix[measure.target].detach(), measure)
+    coefficients = _trained(rows, mix[measure.target].detach(), measure)
     return _chances(coefficients, mix, measure, reference)
 
 
-def _trained(weighted: Tensor, rows: Tensor, labels: Tensor, measure: MeasureOf) -> Tensor:
-    """The coefficients of a logistic regression after all its steps; `weighted` are the rows, with their weights."""
+def _trained(rows: Tensor, labels: Tensor, measure: MeasureOf, weight: Tensor | None = None) -> Tensor:
+    """The coefficients of a logistic regression of rows, which may have weights, after all its steps."""
     options = dict(measure.learner)
     rate, epochs = options.get("lr", LR), int(options.get("n_epochs", EPOCHS))
     batch = int(options.get("batch_size", BATCH))
@@ -156,7 +156,8 @@ def _trained(weighted: Tensor, rows: Tensor, labels: Tensor, measure: MeasureOf)
         for first in range(0, len(rows), batch):
             some = slice(first, first + batch)
             wrong = torch.softmax(rows[some] @ coefficients, 1) - labels[some]
-            coefficients = coefficients - rate * weighted[some].T @ wrong / len(wrong)
+            weighted = rows[some] if weight is None else rows[some] * weight[some, None]
+            coefficients = coefficients - rate * weighted.T @ wrong / len(wrong)
     return coefficients
 
 
