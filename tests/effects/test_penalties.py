@@ -162,6 +162,14 @@ def test_weights_are_found_by_cross_validation() -> None:
     assert weak < strong
 
 
+def test_a_frontier_is_refused_where_no_group_rates_are_steered(tmp_path: Path) -> None:
+    (tmp_path / "p.cuts").write_text(
+        "SYNTHESIZE: german; MINIMIZE: DEMOGRAPHIC_PARITY(protected=A20, target=class); END;"
+    )
+    found = CliRunner().invoke(app, ["tune", str(tmp_path / "p.cuts"), "--frontier", "--preset", "paper", "-q"])
+    assert "`--frontier` steers group rates" in str(found.exception)
+
+
 # --- classifiers
 
 
