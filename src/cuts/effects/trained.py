@@ -152,11 +152,13 @@ def _trained(rows: Tensor, labels: Tensor, measure: MeasureOf, weight: Tensor | 
     rate, epochs = options.get("lr", LR), int(options.get("n_epochs", EPOCHS))
     batch = int(options.get("batch_size", BATCH))
     coefficients = torch.zeros(rows.shape[1], labels.shape[1], device=rows.device)
+    # Parts are made once: the gradient of a slice is as large as all rows, that of a part is not.
+    parts = list(zip(rows.split(batch), labels.split(batch), strict=True))
+    weights = [None] * len(parts) if weight is None else weight.split(batch)
     for _ in range(epochs):
-        for first in range(0, len(rows), batch):
-            some = slice(first, first + batch)
-            wrong = torch.softmax(rows[some] @ coefficients, 1) - labels[some]
-            weighted = rows[some] if weight is None else rows[some] * weight[some, None]
+        for (some, wanted), own in zip(parts, weights, strict=True):
+            wrong = torch.softmax(some @ coefficients, 1) - wanted
+            weighted = some if own is None else some * own[:, None]
             coefficients = coefficients - rate * weighted.T @ wrong / len(wrong)
     return coefficients
 
