@@ -33,7 +33,7 @@ from cuts.logic.ties import substitute
 from cuts.model.backbone import read_options
 from cuts.model.backbones.generator import GeneratorOptions
 from cuts.model.cells import Statistics
-from cuts.model.facts import GoalFacts, Number, RuleFacts
+from cuts.model.facts import Facts, GoalFacts, Number, RuleFacts
 from cuts.model.finetune import paper_violation
 from cuts.model.fit_quality import with_quality
 from cuts.model.mixture import Mixture
@@ -73,23 +73,9 @@ def penalise(shaping: Shaping) -> Shaping:
         result = finetune_network(network, penalties, learned.refit(shaping.observer), options)
         tuned = result.network
         facts = replace(facts, goal_seconds=facts.goal_seconds + result.cpu_seconds)
-    before, after = (_drawn(each, model.codec, learned.seed) for each in (network, tuned))
-    rules = shaping.plan.spec.rules
-    held = satisfied(after, model.codec, [rule.pred for rule in rules])
-    accepted = Table(after.arrow.take(np.flatnonzero(held)))
-    facts = replace(
-        facts,
-        acceptance=float(held.mean()) if rules else None,
-        rules=tuple(_rule_facts(rule, before, after, learned) for rule in rules),
-        goals=tuple(
-            _goal_facts(command, before, accepted, learned)
-            for command in commands
-            if isinstance(command, TableGoal | TableAim)
-        ),
-    )
-    model = replace(model, facts=facts).with_network(tuned)
-    error = with_quality(facts, model.mixture, learned.counts, learned.label).error
-    shaping = replace(shaping, model=replace(model, facts=replace(facts, error=error)))
+    model = replace(model, facts=_judged(facts, network, tuned, learned)).with_network(tuned)
+    error = with_quality(model.facts, model.mixture, learned.counts, learned.label).error
+    shaping = replace(shaping, model=replace(model, facts=replace(model.facts, error=error)))
     for way in ("penalty + reject", "penalty", "reject"):
         shaping = shaping.met(shaping.model, shaping.plan.commands(way), way)
     return replace(shaping, base=shaping.model)
@@ -102,16 +88,20 @@ def _penalty(command: Bound, shaping: Shaping, batch: Mixture) -> Penalty:
     """The term of a command; `batch` are rows before fine-tuning, from which the weight of a statistic follows."""
     match command:
         case RowRule(pred):
-            return Penalty(rule_violation(pred, shaping.model.codec), command.weight or RULE_WEIGHT)
+            return Penalty(rule_violation(pred, shaping.model.codec), _stated(command.weight, RULE_WEIGHT))
         case TableGoal() | TableAim():
             violation = statistic_violation(command, shaping.stats)
-            return Penalty(violation, command.weight or _statistic_weight(violation, batch))
+            return Penalty(violation, _stated(command.weight, _statistic_weight(violation, batch)))
         case ModelGoal() | ModelAim():
             is_fair = measures()[command.measure.name].kind == "FAIRNESS"
             default = FAIRNESS_WEIGHT if is_fair else PREDICTABILITY_WEIGHT
-            return Penalty(_classifier_violation(command, shaping.learned), command.weight or default)
+            return Penalty(_classifier_violation(command, shaping.learned), _stated(command.weight, default))
         case _:
             raise AssertionError(f"{command} is not met by a penalty")
+
+
+def _stated(weight: float | None, default: float) -> float:
+    return default if weight is None else weight
 
 
 def rule_violation(pred: Pred, codec: Codec) -> Callable[[Mixture], Tensor]:
@@ -191,6 +181,21 @@ def _on_cpu(rows: Mixture) -> Mixture:
 
 
 # --- facts
+
+
+def _judged(facts: Facts, network: Network, tuned: Network, learned: Learned) -> Facts:
+    """The facts with what rows of the network before and after fine-tuning say of rules and statistics."""
+    spec, codec = learned.plan.spec, learned.codec
+    before, after = (_drawn(each, codec, learned.seed) for each in (network, tuned))
+    held = satisfied(after, codec, [rule.pred for rule in spec.rules])
+    accepted = Table(after.arrow.take(np.flatnonzero(held)))
+    goals = [command for command in spec.commands if isinstance(command, TableGoal | TableAim)]
+    return replace(
+        facts,
+        acceptance=float(held.mean()) if spec.rules else None,
+        rules=tuple(_rule_facts(rule, before, after, learned) for rule in spec.rules),
+        goals=tuple(_goal_facts(goal, before, accepted, learned) for goal in goals),
+    )
 
 
 def _drawn(network: Network, codec: Codec, seed: int) -> Table:

@@ -153,8 +153,8 @@ def _trained(rows: Tensor, labels: Tensor, measure: MeasureOf, weight: Tensor | 
     batch = int(options.get("batch_size", BATCH))
     coefficients = torch.zeros(rows.shape[1], labels.shape[1], device=rows.device)
     # Parts are made once: the gradient of a slice is as large as all rows, that of a part is not.
-    parts = list(zip(rows.split(batch), labels.split(batch), strict=True))
-    weights = [None] * len(parts) if weight is None else weight.split(batch)
+    parts = list(zip(torch.split(rows, batch), torch.split(labels, batch), strict=True))
+    weights = [None] * len(parts) if weight is None else torch.split(weight, batch)
     for _ in range(epochs):
         for (some, wanted), own in zip(parts, weights, strict=True):
             wrong = torch.softmax(some @ coefficients, 1) - wanted
