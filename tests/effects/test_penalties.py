@@ -15,16 +15,19 @@ from typer.testing import CliRunner
 from cuts.cli import app
 from cuts.config import Config, config_from
 from cuts.count.rows import rows_of
-from cuts.data.codec import Codes
+from cuts.data.codec import Codes, build_codec
 from cuts.data.infer import infer_schema
+from cuts.data.schema import Category, Schema
 from cuts.data.table import Table
-from cuts.effects.penalties import classifier_violation
+from cuts.effects.penalties import check_size, classifier_violation
 from cuts.effects.trained import find_reference
 from cuts.flow.learn import OpenedRows
 from cuts.flow.run import RunResult, fit, make_request, run
 from cuts.flow.search import tune
+from cuts.lang.binder import bind
 from cuts.lang.parser import parse
-from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin
+from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin, TableAim
+from cuts.model.cells import Statistics
 from cuts.model.network import DRAWN_ROWS
 from cuts.model.sampling import sample_chunks, sample_table
 from cuts.model.store import load, save
@@ -110,6 +113,15 @@ def test_a_saved_network_draws_the_same_rows(ruled: RunResult, tmp_path: Path) -
         assert torch.equal(mine, theirs)
     save(loaded, tmp_path / "again.synth")
     assert (tmp_path / "again.synth").read_bytes() == (tmp_path / "m.synth").read_bytes()
+
+
+def test_a_statistic_of_too_many_cells_is_refused() -> None:
+    codec = build_codec(Schema("wide", tuple(Category(f"c{i}", tuple(map(str, range(40)))) for i in range(5))), {})
+    text = "SYNTHESIZE: wide; MAXIMIZE: H[c0, c1, c2, c3, c4]; END;"
+    (command,) = bind(parse(text), codec.schema).commands
+    assert isinstance(command, TableAim)
+    with pytest.raises(CutsError, match=r"not-supported: line 1: .* so many cells"):
+        check_size(command, Statistics(codec, 100))
 
 
 def test_any_number_of_workers_draws_the_same_rows(ruled: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:

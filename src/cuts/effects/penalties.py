@@ -25,8 +25,8 @@ from cuts.effects.shaping import Learned, Shaping
 from cuts.effects.trained import Reference, find_reference, fit_on_batch, measure_of
 from cuts.lang.comparisons import comparisons_of
 from cuts.lang.spec import Bound, ModelAim, ModelGoal, Pred, RowRule, TableAim, TableGoal
-from cuts.lang.targets import targets_of
-from cuts.lang.walks import columns_of
+from cuts.lang.targets import target_values, targets_of
+from cuts.lang.walks import columns_of, statistics_of
 from cuts.logic.core import Grid, find_cuts, grid_on
 from cuts.logic.layout import bins_of
 from cuts.logic.ties import substitute
@@ -42,6 +42,7 @@ from cuts.model.penalty import SUMMED_ROWS, Penalty, finetune_network
 from cuts.model.rejection import draw_candidates, satisfied
 from cuts.plan import Command, asks_for_less
 from cuts.read import exact, relaxed
+from cuts.text.diagnostic import CutsError, Diagnostic
 from cuts.vocab.names import measures
 
 RULE_WEIGHT = 7.5e-6  # per violating row of 15,000; the paper's for most rules of Adult
@@ -90,6 +91,7 @@ def _penalty(command: Bound, shaping: Shaping, batch: Mixture) -> Penalty:
         case RowRule(pred):
             return Penalty(rule_violation(pred, shaping.model.codec), _stated(command.weight, RULE_WEIGHT))
         case TableGoal() | TableAim():
+            check_size(command, shaping.stats)
             violation = statistic_violation(command, shaping.stats)
             return Penalty(violation, _stated(command.weight, _statistic_weight(violation, batch)))
         case ModelGoal() | ModelAim():
@@ -125,6 +127,16 @@ def rule_truth(pred: Pred, rows: Mixture, grid: Grid) -> Tensor:
 
     truth: Tensor = relaxed.truth(pred, lambda number: torch.full_like(rows.w, number), leaf)
     return truth
+
+
+def check_size(command: TableGoal | TableAim, stats: Statistics) -> None:
+    """Refuse a statistic of more cells than can be computed in every step."""
+    try:
+        for value in target_values(command, stats.codec.schema):
+            for stat in statistics_of(value):
+                stats.cells(stat)
+    except ValueError:
+        raise CutsError([too_many_cells(command)]) from None
 
 
 def statistic_violation(command: TableGoal | TableAim, stats: Statistics) -> Callable[[Mixture], Tensor]:
@@ -223,3 +235,13 @@ def _goal_facts(command: TableGoal | TableAim, before: Table, after: Table, lear
         for each in comparisons_of(command)
     )
     return GoalFacts(command.origin.number, command.origin.line, numbers)
+
+
+def too_many_cells(command: TableGoal | TableAim) -> Diagnostic:
+    """A statistic of too many columns with too many bins."""
+    return Diagnostic(
+        "not-supported",
+        f"line {command.origin.line}: the network cannot be fine-tuned for a statistic of so many cells",
+        command.origin.span,
+        help="use fewer columns in one statistic, or fewer `bins`",
+    )
