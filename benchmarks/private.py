@@ -1,13 +1,15 @@
 """Differential privacy: accuracy and distance of private tables, alone, under rules, fair, and along epsilon.
 
     python benchmarks/private.py --data DIR [--parts tables rules fair curve raw] [--transcripts 5] [--samples 5]
+    python benchmarks/private.py --data DIR --parts tables --tables adult --config paper.toml --transcripts 1
 
 Every transcript is a release of its own, with fresh noise, made by the trusted core as `cuts fit` makes it. Programs
 with commands share the transcripts of their table: shaping costs no privacy. Numbers are cut into the paper's 32 even
 bins over the range of the train rows, which this benchmark takes as public, and the learner sees bins; the drawn table
 has as many rows as the noisy count says. In the part `raw` the learner sees numbers as they are, and numbers are cut as
-`cuts` does by default, or into 32 even bins. Accuracy, parity and distance are the paper's, on test rows nobody trained
-on.
+`cuts` does by default, or into 32 even bins. With `--config` the release and the models have other settings, such as
+those of the preset `paper`, whose network then learns along. Accuracy, parity and distance are the paper's, on test
+rows nobody trained on.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ from harness import Clock, alone, say, show, write_json
 from paper_tables import PaperTable, load_table, score
 from rules import RULES
 
-from cuts.config import Config
+from cuts.config import Config, read_config
 from cuts.data.columns import Binning
 from cuts.data.table import Table
 from cuts.flow import private, release
@@ -53,13 +56,15 @@ def main() -> None:
     parser.add_argument("--transcripts", type=int, default=5)
     parser.add_argument("--samples", type=int, default=5, help="draws from every model")
     parser.add_argument("--held-out", action="store_true", help="of train, a quarter, instead of the test rows")
+    parser.add_argument("--config", type=Path, help="settings of the releases and fits, .toml")
     parser.add_argument("--json", type=Path, help="write all figures there")
     args = parser.parse_args()
     found: dict[str, Any] = {}
 
     def run(part: str, table: str, epsilon: float, programs: dict[str, str], binning: Binning | None = None) -> None:
         say(f"{part}: {table}, epsilon {epsilon:g}")
-        options = (args.transcripts, args.samples, args.held_out, binning)
+        config = replace(Config() if args.config is None else read_config(args.config), bins=None, binning=binning)
+        options = (args.transcripts, args.samples, args.held_out, config)
         draws = alone(measure, args.data, table, epsilon, programs, *options)
         lines = [line(name, [each for each in draws if each["program"] == name]) for name in programs]
         heads = ["program", "accuracy %", "std", "TV all e-5", "std", "parity", "std", "release CPU s", "fit CPU s"]
@@ -91,11 +96,10 @@ def measure(
     transcripts: int,
     samples: int,
     held_out: bool,
-    binning: Binning | None,
+    config: Config,
 ) -> list[dict[str, Any]]:
     """The figures of every draw of every program; with a binning of its own, the learner sees numbers as they are."""
-    base = load_table(data, name, "default" if binning else "uniform")
-    config = Config(binning=binning)
+    base = load_table(data, name, "default" if config.binning else "uniform")
     found = []
     for seed in range(transcripts):
         real = base.held_out(seed) if held_out else base

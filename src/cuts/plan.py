@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal, assert_never
 
-from cuts.config import Config
+from cuts.config import Config, Method
 from cuts.data.codec import Codec
 from cuts.data.columns import Numeric
 from cuts.data.schema import Category, Schema
@@ -48,7 +48,7 @@ from cuts.logic.splits import find_coarse_splits, find_splits
 from cuts.logic.tie_choice import rule_ties
 from cuts.logic.ties import substitute
 from cuts.privacy.accountant import rho_of
-from cuts.privacy.adaptive import DEFAULT_SETTINGS
+from cuts.privacy.adaptive import settings_for
 from cuts.text.columns import align
 from cuts.text.diagnostic import listed
 from cuts.vocab.names import measures
@@ -62,6 +62,10 @@ Way = Literal[
     "train",  # fine-tuned by gradients
     "steer",  # group rates adjusted in a closed loop with the classifier
     "hide",  # the column is made independent of the others
+    "sharpen",  # the column is made to depend on the others more clearly
+    "penalty + reject",  # a penalty while the network is fine-tuned, and rows that break the rule are rejected
+    "reject",  # rows that break the rule are rejected
+    "penalty",  # a penalty while the network is fine-tuned
     "measure",  # measured and reported only
     "noise",  # the rows are seen through noisy counts only
 ]
@@ -89,6 +93,7 @@ class Plan:
     spec: Spec
     steps: tuple[Step, ...]
     conditions: tuple[Pred, ...]
+    method: Method = "exact"
 
     @property
     def cuts(self) -> Cuts:
@@ -111,14 +116,18 @@ def plan(spec: Spec, config: Config | None = None) -> Plan:
     ties = rule_ties([spec], schema) if config.ties else ()
     inner = [substitute(condition, schema, ties) for condition in conditions]
     codec = tied_codec(schema, ties, find_cuts(inner, coordinates(schema, ties)))
-    return settle(Plan(spec, (), conditions), codec)
+    return settle(Plan(spec, (), conditions, config.method), codec)
 
 
 def settle(draft: Plan, codec: Codec) -> Plan:
     """The plan once the bins are known: a closed form exists only where components need not be split too finely."""
-    forms = _closed_forms(draft.spec, codec)
-    steps = tuple(_step(command, forms.get(command.origin.number), codec) for command in draft.spec.commands)
-    return replace(draft, steps=steps)
+    forms = _closed_forms(draft.spec, codec) if draft.method == "exact" else {}
+    steps = []
+    for command in draft.spec.commands:
+        form = forms.get(command.origin.number)
+        way = _way(command, form, codec) if draft.method == "exact" else _penalty_way(command, codec)
+        steps.append(_step(command, way, form, codec, draft.method))
+    return replace(draft, steps=tuple(steps))
 
 
 def with_bins(schema: Schema, config: Config) -> Schema:
@@ -192,6 +201,20 @@ def _way(command: Bound, form: Form | None, codec: Codec) -> Way:
             assert_never(command)
 
 
+def _penalty_way(command: Bound, codec: Codec) -> Way:
+    """The paper's way: a penalty per command, and rejection for what has to hold in every row."""
+    match command:
+        case RowRule(pred, _, mode):
+            is_trained = mode == "repair" and not ties_columns(substitute(pred, codec.schema, codec.ties))
+            return "penalty + reject" if is_trained else "reject"
+        case Privacy():
+            return "noise"
+        case TableGoal() | TableAim() | ModelGoal() | ModelAim():
+            return "penalty"
+        case _:
+            assert_never(command)
+
+
 def ties_columns(pred: Pred) -> bool:
     """Whether a predicate compares columns with each other, as `start <= stop` does."""
     return any(len(leaf.form.terms) > 1 for leaf in comparisons(pred))
@@ -201,7 +224,7 @@ def _classifier_way(command: Command) -> Way:
     if command.method is not None or command.weight is not None:
         return "train"
     if measures()[command.measure.name].kind == "UTILITY":
-        return "hide" if hides(command) else "measure"
+        return "hide" if hides(command) else "sharpen" if asks_for_more(command) else "measure"
     if isinstance(command, ModelAim):
         return "steer" if command.direction == "MINIMIZE" else "measure"
     return "steer" if command.op in ("<", "<=", "==") else "measure"
@@ -220,12 +243,19 @@ def asks_for_less(command: Command) -> bool:
     return command.op in (("<", "<=") if higher else (">", ">="))
 
 
+def asks_for_more(command: Command) -> bool:
+    """Whether a command about predicting a column asks for more of it."""
+    if isinstance(command, ModelAim):
+        return not asks_for_less(command)
+    return command.op not in ("==", "!=") and not asks_for_less(command)
+
+
 # --- words
 
 
-def _step(command: Bound, form: Form | None, codec: Codec) -> Step:
-    origin, way = command.origin, _way(command, form, codec)
-    how, promise = _how(command, way, form), _promise(command, way, codec.schema.label)
+def _step(command: Bound, way: Way, form: Form | None, codec: Codec, method: Method) -> Step:
+    origin = command.origin
+    how, promise = _how(command, way, form, method), _promise(command, way, codec.schema.label)
     return Step(origin.number, origin.line, origin.title, level(command), promise, way, how)
 
 
@@ -238,9 +268,9 @@ def _promise(command: Bound, way: Way, label: str | None) -> str:
             shown = dict.fromkeys(tolerance.shown(each.value, each.basis, unit) for each, unit in slack)
             has_none = all(each.value == 0 for each, _ in slack)
             return "checked as written" if has_none else f"checked within {' / '.join(shown)}"
-        case TableAim(budget=budget) if command.weight is None:
+        case TableAim(budget=budget) if command.weight is None and way != "penalty":
             return f"encouraged, costs at most {short(100 * budget)} % of utility"
-        case ModelAim(budget=float() as budget) if way in ("steer", "hide") and (
+        case ModelAim(budget=float() as budget) if way in ("steer", "hide", "sharpen") and (
             way == "steer" or command.measure.target != label
         ):
             return f"encouraged, costs at most {short(100 * budget)} % of accuracy"
@@ -252,8 +282,14 @@ def _promise(command: Bound, way: Way, label: str | None) -> str:
             assert_never(command)
 
 
-def _how(command: Bound, way: Way, form: Form | None) -> str:
+def _how(command: Bound, way: Way, form: Form | None, method: Method) -> str:
     match command:
+        case RowRule() if way == "reject":
+            return "rows that break the rule are rejected"
+        case RowRule() if way == "penalty + reject":
+            return f"network fine-tuned, {_stated(command.weight)}; rows that break the rule are rejected"
+        case TableGoal() | TableAim() if way == "penalty":
+            return f"network fine-tuned, {_stated(command.weight)}"
         case RowRule():
             sampled = "rows are sampled so that they cannot break the rule"
             fitted = {"diagram + repair": "; model refitted", "train + diagram": "; penalty in training"}
@@ -268,9 +304,11 @@ def _how(command: Bound, way: Way, form: Form | None) -> str:
         case ModelGoal() | ModelAim():
             return _classifier_words(command, way)
         case Privacy(epsilon, delta):
-            singles = f"{100 * DEFAULT_SETTINGS.single_column_share:.0f} % of it for single columns"
+            settings = settings_for(method, 1)
+            singles = f"{100 * settings.single_column_share:.0f} % of it for single columns"
             budget = f"rho {short(rho_of(epsilon, delta), 3)}, {singles}"
-            return f"noisy counts only: {budget}, the rest for tables of the label and adaptive rounds"
+            tables = "tables of the label and " if settings.label_share else ""
+            return f"noisy counts only: {budget}, the rest for {tables}adaptive rounds"
         case _:
             assert_never(command)
 
@@ -281,9 +319,14 @@ def _classifier_words(command: Command, way: Way) -> str:
         case "train":
             surrogate = f"a {command.method or 'ridge'} classifier of `{measure.target}`"
             return f"fine-tuned on {surrogate}, {_weight(command.weight)}"
+        case "penalty":
+            surrogate = "ridge classifier" if command.method == "ridge" else "logistic regression"
+            return f"network fine-tuned on a {surrogate} of `{measure.target}`, {_stated(command.weight)}"
         case "steer":
             groups = f"the groups of {listed(measure.protected)}"
             return f"group rates of `{measure.target}` adjusted until XGBoost treats {groups} alike"
+        case "sharpen":
+            return f"`{measure.target}` made to depend on the other columns more clearly"
         case "hide":
             return f"`{measure.target}` made independent of the other columns"
         case _:
@@ -292,6 +335,10 @@ def _classifier_words(command: Command, way: Way) -> str:
 
 def _weight(weight: float | None) -> str:
     return "automatic weight" if weight is None else f"weight {short(weight)}"
+
+
+def _stated(weight: float | None) -> str:
+    return "default weight" if weight is None else f"weight {short(weight)}"
 
 
 def _tolerances(goal: Goal) -> Sequence[tuple[Tolerance, Unit]]:

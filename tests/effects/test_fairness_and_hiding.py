@@ -23,6 +23,7 @@ from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.effects import hiding, trials
 from cuts.effects.hiding import loosen
+from cuts.effects.sharpening import clarify
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.model import store
@@ -367,10 +368,27 @@ def test_hiding_and_fairness_in_one_program() -> None:
     assert_knobs_are_held(model, drawn(model))
 
 
-def test_what_is_to_stay_predictable_is_left_alone() -> None:
-    model = fitted("MAXIMIZE: DOWNSTREAM_ACCURACY(target=sex); ENFORCE: DOWNSTREAM_ACCURACY(target=paid) >= 0.6;")
-    assert model.facts.trade_offs == ()
+def test_a_column_is_made_easier_to_predict_and_its_shares_are_kept() -> None:
+    model = fitted("MAXIMIZE: DOWNSTREAM_ACCURACY(target=job);")
+    (curve,) = model.facts.trade_offs
+    assert curve.chosen == max(trial.value for trial in (curve.start, *curve.trials))
+    assert [met.way for met in model.facts.ways] == ["sharpen"]
+    free = fitted("")
+    for name in free.mixture.columns:
+        shares = [mix.w @ mix[name] for mix in (model.mixture, free.mixture)]
+        torch.testing.assert_close(*shares, atol=2e-3, rtol=0)
+
+
+def test_a_column_that_is_predicted_well_enough_is_left_alone() -> None:
+    model = fitted("ENFORCE: DOWNSTREAM_ACCURACY(target=paid) >= 0.6;")
+    (curve,) = model.facts.trade_offs
+    assert curve.trials == ()
     assert drawn(model).arrow.equals(drawn(fitted("")).arrow)
+
+
+def test_a_lower_cross_entropy_is_a_better_prediction() -> None:
+    (curve,) = by_ridge("ENFORCE: DOWNSTREAM_CROSS_ENTROPY(target=job) <= 0.01;").facts.trade_offs
+    assert curve.chosen == min(trial.value for trial in (curve.start, *curve.trials))
 
 
 def test_a_bound_on_hiding_that_holds_changes_nothing() -> None:
@@ -394,6 +412,19 @@ def test_a_loss_bounded_from_below_is_reached() -> None:
 
 
 # --- the mixture behind it
+
+
+@pytest.mark.parametrize("ruled", [False, True])
+def test_a_clarified_mixture_keeps_shares_and_what_is_ruled_out(ruled: bool) -> None:
+    mix = random_mixture(3, ruled=ruled)
+    name = mix.columns[0]
+    for strength in (0.3, 0.8):
+        clear = clarify(mix, name, strength)
+        torch.testing.assert_close(clear.w @ clear[name], mix.w @ mix[name], atol=1e-3, rtol=0)
+        assert ((mix[name] == 0) <= (clear[name] == 0)).all()
+        assert (clear.w * clear[name].max(1).values).sum() > (mix.w * mix[name].max(1).values).sum()
+        assert all(a is b for a, b in zip(mix.P[1:], clear.P[1:], strict=True))
+    torch.testing.assert_close(clarify(mix, name, 0.0)[name], mix[name])
 
 
 def random_mixture(seed: int, *, ruled: bool = False) -> Mixture:

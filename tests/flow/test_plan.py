@@ -54,7 +54,10 @@ WAYS = {  # one program per way, and what the plan says of its first command
     f"ENFORCE: {PARITY} >= 0.05": "measure",
     f"MINIMIZE: FAIRNESS: PARAM 0.01: {PARITY}": "train",
     "MINIMIZE: DOWNSTREAM_ACCURACY(features=all, target=sex)": "hide",
-    "MAXIMIZE: DOWNSTREAM_ACCURACY(features=all, target=paid)": "measure",
+    "MAXIMIZE: DOWNSTREAM_ACCURACY(features=all, target=paid)": "sharpen",
+    "ENFORCE: DOWNSTREAM_ACCURACY(features=all, target=paid) >= 0.9": "sharpen",
+    "ENFORCE: DOWNSTREAM_CROSS_ENTROPY(features=all, target=paid) <= 0.3": "sharpen",
+    "ENFORCE: DOWNSTREAM_ACCURACY(features=all, target=paid) == 0.9": "measure",
     "ENSURE: DIFFERENTIAL PRIVACY: EPSILON=3, DELTA=1e-6": "noise",
 }
 SCHEMA_NAME = "people.toml"

@@ -25,7 +25,10 @@ ONE_WAY = {
     "c": torch.tensor([0.0, 0.9, 0.1, 0.0]),  # two bins without rows
 }
 START = Start(ONE_WAY, 6, 0.0, 3, "cpu", Config())
-QUICK = {"neural": {"batch": 64, "final_components": 200}}  # options by backbone
+QUICK = {
+    "neural": {"batch": 64, "final_components": 200},
+    "generator": {"batch": 512, "final_components": 200},
+}  # options by backbone
 
 
 def config_of(name: str, **changes: Any) -> Config:

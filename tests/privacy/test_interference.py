@@ -17,15 +17,16 @@ import torch
 from numpy.testing import assert_array_equal
 
 import cuts
-from cuts.config import Config
+from cuts.config import Config, config_from
 from cuts.data.codec import Codes, decode
 from cuts.flow.release import Account
 from cuts.flow.request import FittedModel, PrivacyOptions
 from cuts.lang.parser import parse
 from cuts.model import store
 from cuts.model.noisy import Guess, NoisyLearner, NoisySettings, fit_noisy
+from cuts.model.noisy_network import NetworkLearner
 from cuts.model.sampling import sample_blocks
-from cuts.privacy.adaptive import AdaptiveSettings, release
+from cuts.privacy.adaptive import AdaptiveSettings, Learner, release
 from cuts.privacy.curator import Curator
 from cuts.privacy.ledger_file import LedgerFile, Limit
 from cuts.privacy.query import Owners
@@ -70,11 +71,18 @@ def test_a_release_is_a_function_of_the_answers(learner: Any) -> None:
     check_blind(run, open_twin(), draw_people(200, 1), draw_people(77, 2))
 
 
+TINY_NETWORK = {"round_steps": 2, "round_batch": 50, "final_components": 100}
+LEARNERS = {
+    "mixture": NoisyLearner(SMALL, seed=3, settings=QUICK),
+    "network": NetworkLearner(config_from({"preset": "paper", "threads": 1, "backbone_options": TINY_NETWORK}), 3),
+}
+
+
 class Remembering:
     """The real learner, and every model it made."""
 
-    def __init__(self) -> None:
-        self.learner, self.made = NoisyLearner(SMALL, seed=3, settings=QUICK), list[list[torch.Tensor]]()
+    def __init__(self, learner: Learner[Guess]) -> None:
+        self.learner, self.made = learner, list[list[torch.Tensor]]()
 
     def __call__(
         self, measurements: Sequence[Measurement], groups: Mapping[str, Owners], before: Guess | None
@@ -84,9 +92,10 @@ class Remembering:
         return found
 
 
-def test_models_and_logs_of_a_replay_are_equal_to_the_last_bit() -> None:
+@pytest.mark.parametrize("name", LEARNERS)
+def test_models_and_logs_of_a_replay_are_equal_to_the_last_bit(name: str) -> None:
     def run(curator: Curator) -> tuple[Transcript, list[list[torch.Tensor]], list[Round]]:
-        learner, told = Remembering(), list[Round]()
+        learner, told = Remembering(LEARNERS[name]), list[Round]()
         transcript = release(curator, MIXED, workload_of(MIXED), learner, settings=FEW_ROUNDS, seen=told.append)
         return transcript, learner.made, told
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 
 from cuts.cli.shared import values
-from cuts.config import Config, read_config
+from cuts.config import Config, config_from, read_config
 from cuts.data.exchange.csv_dialect import CsvOptions
 
 OutputFormat = Literal["text", "json"]  # of results
@@ -87,6 +87,15 @@ SetOption = Annotated[
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings of the fit, .toml.", show_default=False)
+]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Settings by name: `paper` is the system of the paper as it is written. --config overrides them.",
+        show_default=False,
+    ),
 ]
 SeedOption = Annotated[
     int,
@@ -249,6 +258,7 @@ class FitOptions:
     label: LabelOption = None
     set_: SetOption = None
     config: ConfigOption = None
+    preset: PresetOption = None
     seed: SeedOption = 0
     preview: PreviewOption = False
     quiet: QuietOption = False
@@ -269,9 +279,16 @@ class FitOptions:
 
     @property
     def settings(self) -> Config:
-        """The settings of the `--config` file; `--preview` overrides its number of steps."""
-        settings = Config() if self.config is None else read_config(self.config)
+        """The settings of the preset and the `--config` file; `--preview` overrides their number of steps."""
+        settings = read_settings(self.config, self.preset)
         return replace(settings, steps=PREVIEW_STEPS) if self.preview else settings
+
+
+def read_settings(config: Path | None, preset: str | None) -> Config:
+    """The settings of a file, those it does not state taken from a preset."""
+    if config is not None:
+        return read_config(config, preset=preset)
+    return config_from({} if preset is None else {"preset": preset})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,14 +18,15 @@ from cuts.cli.options import (
     EncodingOption,
     ExpectedRowsOption,
     FormatOption,
+    PresetOption,
     ProgramPath,
     QuoteOption,
     SchemaOption,
     SetOption,
     TableArgument,
+    read_settings,
 )
 from cuts.cli.shared import checked, counts, print_json, say, values
-from cuts.config import Config, read_config
 from cuts.count import footprint
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
@@ -116,6 +117,7 @@ def plan_command(
     schema: SchemaOption = None,
     set_: SetOption = None,
     config: ConfigOption = None,
+    preset: PresetOption = None,
     rows: ExpectedRowsOption = None,
     format: FormatOption = "text",
 ) -> None:
@@ -126,7 +128,7 @@ def plan_command(
     result = checked(program, data, schema, values(set_))
     if result.spec is None or result.exit_code:
         raise CutsError(result.diagnostics, result.program.source)
-    settings = read_config(config) if config is not None else Config()
+    settings = read_settings(config, preset)
     planned = plan.plan(result.spec, settings)
     expected: tuple[before_release.Expected, ...] = ()
     needs: footprint.Footprint | None = None

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from cuts.flow.sample import Sample
     from cuts.model.calibrate import Calibration
     from cuts.model.facts import Facts, Memory, TradeOff
+    from cuts.model.network import Network
+    from cuts.model.rejection import Rejection
     from cuts.model.store import Model
     from cuts.sources.spark import SparkPath
 
@@ -76,6 +78,8 @@ def _of_commands(result: RunResult) -> list[str]:
     parts += [_trade_off(curve, result.model) for curve in facts.trade_offs]
     if result.sample.calibration is not None:
         parts.append(_selection(result.sample.calibration))
+    if result.sample.rejection is not None:
+        parts.append(rejection_text(result.sample.rejection))
     parts += [
         f"Line {step.line}: planned `{step.way}`, met by `{way}`: the planned way does not suffice for these rows."
         for step, way in result.departures
@@ -91,6 +95,7 @@ def as_data(result: RunResult) -> dict[str, Any]:
         **written_data(result.sample),
         **fit_facts(result.model),
         "chosen": None if result.sample.calibration is None else asdict(result.sample.calibration),
+        "rejection": rejection_data(result.sample.rejection),
         "drifts": [plain(asdict(each)) for each in result.drifts],
         "discriminator": None if result.discriminator is None else plain(asdict(result.discriminator)),
         "verdicts": verdicts.as_data(result.verdicts),
@@ -109,6 +114,8 @@ def fit_facts(model: Model) -> dict[str, Any]:
     Times are left out for a private program: a running time may depend on the rows, and reports may be published.
     """
     facts = {**asdict(model.facts), "components": model.mixture.components, "backbone": model.config.backbone}
+    if model.network is not None:
+        facts["weights"] = _weights(model.network)
     if model.transcript is not None:
         facts = {name: fact for name, fact in facts.items() if not name.endswith("_seconds")}
     data: dict[str, Any] = {"fit": plain(facts)}
@@ -146,6 +153,10 @@ def written_data(sample: Sample) -> dict[str, Any]:
 def summary(model: Model) -> str:
     """The size of a model and how close it is: to the real table, or for a private one what it was fitted to."""
     components = f"model: {counted(model.mixture.components, 'component')}"
+    if model.network is not None:
+        components = f"model: network of {_weights(model.network):,} weights"
+        if model.facts.acceptance is not None:
+            components += f", {_percent(model.facts.acceptance)} of its rows satisfy the row rules"
     if model.transcript is None:
         return f"{components}, {_fit_error(model.facts)}"
     tables, terms = counted(len(model.transcript.measurements), "noisy table"), model.transcript.ledger.terms
@@ -170,7 +181,10 @@ def _rules(model: Model) -> str:
         [str(r.line), *map(_percent, (r.real, r.real_applicable, r.before, r.before_applicable))]
         for r in model.facts.rules
     ]
-    return f"Rows that satisfied each rule before it was enforced:\n{align(heads, cells, right=range(5))}"
+    if model.network is not None:
+        heads.append("fine-tuned model")
+        cells = [[*cell, _percent(rule.after)] for cell, rule in zip(cells, model.facts.rules, strict=True)]
+    return f"Rows that satisfied each rule before it was enforced:\n{align(heads, cells, right=range(len(heads)))}"
 
 
 def _ties(model: Model) -> str:
@@ -211,6 +225,24 @@ def _selection(calibration: Calibration) -> str:
         f"Selected from {calibration.pool:,} candidate rows, {repeats} "
         f"(effective sample size {calibration.effective:,.0f})."
     )
+
+
+def rejection_text(rejection: Rejection) -> str:
+    """How many candidate rows were accepted."""
+    return (
+        f"Rejection sampling: {rejection.accepted:,} of {rejection.candidates:,} candidate rows "
+        f"({_percent(rejection.acceptance)}) satisfied all row rules."
+    )
+
+
+def rejection_data(rejection: Rejection | None) -> dict[str, Any] | None:
+    """The same as JSON values."""
+    return None if rejection is None else {**asdict(rejection), "acceptance": rejection.acceptance}
+
+
+def _weights(network: Network) -> int:
+    """The number of weights of a network."""
+    return sum(tensor.numel() for tensor in network.parameters())
 
 
 def _percent(share: float) -> str:

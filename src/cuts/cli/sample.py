@@ -12,7 +12,7 @@ from cuts.assess.verify import holds
 from cuts.cli import options
 from cuts.cli.progress import show_progress
 from cuts.cli.request import check_apart, check_output
-from cuts.cli.run_result import written, written_data
+from cuts.cli.run_result import rejection_data, rejection_text, written, written_data
 from cuts.cli.shared import print_json, stoppable
 from cuts.data.exchange.parts import PartsFolder, output_at
 from cuts.lang.spec import Privacy, RowRule
@@ -94,10 +94,14 @@ def sample(
     others = any(not isinstance(command, RowRule | Privacy) for command in loaded.spec.commands)
     if format == "json":
         data = render.as_data(verdicts)
-        print_json({"holds": holds(verdicts), "output": str(target), **written_data(drawn), "verdicts": data})
+        rejected = rejection_data(drawn.rejection)
+        facts = {"holds": holds(verdicts), "output": str(target), **written_data(drawn)}
+        print_json({**facts, **({} if rejected is None else {"rejection": rejected}), "verdicts": data})
     else:
         if verdicts:
             print(render.as_text(verdicts), end="\n\n")
+        if drawn.rejection is not None:
+            print(rejection_text(drawn.rejection), end="\n\n")
         if restricted and others:
             print(f"Only row rules were verified: with {restricted}, rows are not selected for the other commands.")
         print(written(drawn, target))

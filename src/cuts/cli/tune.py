@@ -234,7 +234,7 @@ def _command(program: Path, values: Mapping[str, str | float], fit: FitOptions) 
     """A command line that generates the table with those values."""
     given = {"data": fit.data, "schema": fit.schema, "label": fit.label, "config": fit.config, "seed": fit.seed or None}
     given |= {"delimiter": fit.delimiter, "quote": fit.quote, "encoding": fit.encoding}
-    given |= {"from-transcript": fit.from_transcript}
+    given |= {"from-transcript": fit.from_transcript, "preset": fit.preset}
     words = ["cuts", "run", str(program)]
     words += [word for name, value in values.items() for word in ("--set", f"{name}={value}")]
     words += [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuts.effects import fairness, hiding, rules, statistics, trained
+from cuts.effects import fairness, hiding, penalties, rules, sharpening, statistics, trained
 from cuts.effects.shaping import Learned, Shaping
 from cuts.model.cells import Statistics
 from cuts.model.device import use_threads
@@ -17,8 +17,10 @@ from cuts.progress import Observer
 Pass = Callable[[Shaping], Shaping]
 
 PASSES: tuple[Pass, ...] = (
+    penalties.penalise,  # alone: where one command is met by a penalty, all are
     rules.enforce,  # first, so that everything after is about rows that satisfy them
     hiding.hide,
+    sharpening.sharpen,
     trained.train,
     statistics.meet,
     fairness.equalise,  # last: it measures the finished model, and meets the statistics again with every trial

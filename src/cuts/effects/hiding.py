@@ -54,13 +54,13 @@ def loosen(mix: Mixture, target: str, strength: float) -> Mixture:
 
 def _hidden(model: Model, command: Command, utility: Utility, track: Track, observer: Observer) -> Model:
     target = command.measure.target
-    first = Trial(_measured(model, command, track), utility(model.mixture))
+    first = Trial(measured_predictability(model, command, track), utility(model.mixture))
     trials: dict[float, Trial] = {}
 
     def leaves_room(strength: float) -> bool:
         """Whether the column can be hidden further: within the budget, or not yet below the bound."""
         moved = replace(model, mixture=loosen(model.mixture, target, strength))
-        trials[strength] = trial = Trial(_measured(moved, command, track), utility(moved.mixture))
+        trials[strength] = trial = Trial(measured_predictability(moved, command, track), utility(moved.mixture))
         observer.advanced(min(1.0, len(trials) / (1 + HALVINGS)))
         if isinstance(command, ModelAim):
             is_free = target == track.label or command.budget is None
@@ -73,7 +73,7 @@ def _hidden(model: Model, command: Command, utility: Utility, track: Track, obse
     return with_curves(replace(model, mixture=loosen(model.mixture, target, strength)), (curve,))
 
 
-def _measured(model: Model, command: Command, track: Track) -> float:
+def measured_predictability(model: Model, command: Command, track: Track) -> float:
     """How well the column is predicted, by the strongest of the quick classifiers."""
     measure, schema = command.measure, track.bench.schema
     if missing_libraries():

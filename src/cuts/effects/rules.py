@@ -48,7 +48,8 @@ class Enforced:
 
 def enforce(shaping: Shaping) -> Shaping:
     """The model under the row rules; those that compare columns with each other act on the rows drawn only."""
-    rules = shaping.plan.spec.rules
+    commands = shaping.plan.commands("diagram + repair", "diagram", "train + diagram")
+    rules = tuple(command for command in commands if isinstance(command, RowRule))
     if not rules:
         return shaping
     shaping.observer.stage("enforcing the row rules")
@@ -145,7 +146,11 @@ def _tied_probabilities(pred: Pred, mixture: Mixture, codec: Codec) -> tuple[flo
 
 def _rule_facts(rule: RowRule, before: tuple[float, float], after: float, sample: Table) -> RuleFacts:
     """What is known of a rule: on the sample of the real rows, and on the model before and after."""
-    holds = exact.mask(rule.pred, sample)
-    applies = exact.mask(rule.pred.left, sample) if isinstance(rule.pred, Implies) else np.ones_like(holds)
-    real = float(holds[applies].mean()) if applies.any() else nan
-    return RuleFacts(rule.origin.line, float(holds.mean()), real, *before, after)
+    return RuleFacts(rule.origin.line, *shares_satisfied(rule.pred, sample), *before, after)
+
+
+def shares_satisfied(pred: Pred, typed: Table) -> tuple[float, float]:
+    """The share of the rows of a conformed table that satisfy a predicate, and of those it applies to."""
+    holds = exact.mask(pred, typed)
+    applies = exact.mask(pred.left, typed) if isinstance(pred, Implies) else np.ones_like(holds)
+    return float(holds.mean()), float(holds[applies].mean()) if applies.any() else nan

@@ -45,7 +45,7 @@ Command = TableGoal | TableAim
 def meet(shaping: Shaping) -> Shaping:
     """The model with the statistics the program asks for."""
     base = shaping.model
-    if not statistics_in(shaping.plan.spec):
+    if shaping.plan.method == "penalty" or not statistics_in(shaping.plan.spec):
         return replace(shaping, base=base)
     shaping.observer.stage("adjusting the model to the statistics")
     return replace(shaping, base=base, model=with_shares(replace(shaping, base=base), ()))

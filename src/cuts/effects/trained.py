@@ -46,10 +46,12 @@ class Reference:
     members: tuple[Tensor, ...]  # one a protected column: (rows, groups)
 
 
-def find_reference(codes: Codes, measure: MeasureOf, sizes: Mapping[str, int], desired: int) -> Reference:
+def find_reference(
+    codes: Codes, measure: MeasureOf, sizes: Mapping[str, int], desired: int, *, max_rows: int = MAX_ROWS
+) -> Reference:
     """The reference rows of a measure, evenly spread and not too many."""
     rows = len(codes[measure.target])
-    some = np.linspace(0, rows - 1, min(rows, MAX_ROWS)).astype(np.int64)
+    some = np.linspace(0, rows - 1, min(rows, max_rows)).astype(np.int64)
     chosen = {name: code[some] for name, code in codes.items()}
     groups = tuple(torch.as_tensor(np.eye(sizes[name])[chosen[name]]) for name in measure.protected)
     truth = torch.as_tensor(np.eye(sizes[measure.target])[chosen[measure.target]])
@@ -102,6 +104,11 @@ def effect_term(command: ModelGoal | ModelAim, reference: Reference, way: Surrog
 def measured(mix: Mixture, measure: MeasureOf, reference: Reference, way: Surrogate, random: torch.Generator) -> Tensor:
     """The measure of a classifier of the mixture's rows on the reference rows."""
     chances = _ridge(mix, measure, reference) if way == "ridge" else _unrolled(mix, measure, reference, random)
+    return measure_of(chances, measure, reference)
+
+
+def measure_of(chances: Tensor, measure: MeasureOf, reference: Reference) -> Tensor:
+    """The measure of predictions on the reference rows: of certain ones, or of chances."""
     entry = measures()[measure.name]
     if entry.kind == "UTILITY":
         found: Tensor = entry.formula(chances, reference.truth)
@@ -119,19 +126,45 @@ def _ridge(mix: Mixture, measure: MeasureOf, reference: Reference) -> Tensor:
 
 def _unrolled(mix: Mixture, measure: MeasureOf, reference: Reference, random: torch.Generator) -> Tensor:
     """A logistic regression after all its training steps, each of which keeps its gradient."""
-    options = dict(measure.learner)
-    rate, epochs = options.get("lr", LR), int(options.get("n_epochs", EPOCHS))
-    batch = int(options.get("batch_size", BATCH))
     picked = torch.multinomial(mix.w.detach(), DRAWN, replacement=True, generator=random)
     rows = torch.cat([_one_hot(mix[name][picked], random) for name in measure.features], 1)
     labels = _one_hot(mix[measure.target][picked], random).detach()  # as in the paper, labels pass no gradient
     weight = mix.w[picked] / mix.w[picked].detach()  # one, but the weights of components feel it
-    coefficients = torch.zeros(rows.shape[1], labels.shape[1])
+    coefficients = _trained(rows, labels, measure, weight)
+    return _chances(coefficients, mix, measure, reference)
+
+
+def fit_on_batch(mix: Mixture, measure: MeasureOf, reference: Reference, *, ridge: bool = False) -> Tensor:
+    """The chances of a logistic regression of hard rows, trained on them in their order, as the paper does.
+
+    With `ridge` they are those of the classifier in closed form.
+    """
+    if ridge:
+        return _ridge(mix, measure, reference)
+    rows = torch.cat([mix[name] for name in measure.features], 1)
+    coefficients = _trained(rows, mix[measure.target].detach(), measure)
+    return _chances(coefficients, mix, measure, reference)
+
+
+def _trained(rows: Tensor, labels: Tensor, measure: MeasureOf, weight: Tensor | None = None) -> Tensor:
+    """The coefficients of a logistic regression of rows, which may have weights, after all its steps."""
+    options = dict(measure.learner)
+    rate, epochs = options.get("lr", LR), int(options.get("n_epochs", EPOCHS))
+    batch = int(options.get("batch_size", BATCH))
+    coefficients = torch.zeros(rows.shape[1], labels.shape[1], device=rows.device)
+    # Parts are made once: the gradient of a slice is as large as all rows, that of a part is not.
+    parts = list(zip(torch.split(rows, batch), torch.split(labels, batch), strict=True))
+    weights = [None] * len(parts) if weight is None else torch.split(weight, batch)
     for _ in range(epochs):
-        for first in range(0, DRAWN, batch):
-            some = slice(first, first + batch)
-            wrong = torch.softmax(rows[some] @ coefficients, 1) - labels[some]
-            coefficients = coefficients - rate * (rows[some] * weight[some, None]).T @ wrong / batch
+        for (some, wanted), own in zip(parts, weights, strict=True):
+            wrong = torch.softmax(some @ coefficients, 1) - wanted
+            weighted = some if own is None else some * own[:, None]
+            coefficients = coefficients - rate * weighted.T @ wrong / len(wrong)
+    return coefficients
+
+
+def _chances(coefficients: Tensor, mix: Mixture, measure: MeasureOf, reference: Reference) -> Tensor:
+    """The chances of every value of the target for the reference rows."""
     starts = np.cumsum([0, *(mix[name].shape[1] for name in measure.features)]).tolist()
     scores = sum(
         coefficients[torch.as_tensor(reference.codes[name]) + start]

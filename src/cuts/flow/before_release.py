@@ -15,9 +15,10 @@ from cuts.lang.spec import Privacy
 from cuts.plan import Plan, with_bins
 from cuts.privacy.accountant import rho_of
 from cuts.privacy.adaptive import (
-    DEFAULT_SETTINGS,
     MEAN_ABSOLUTE_NOISE,
+    AdaptiveSettings,
     first_cost,
+    settings_for,
     single_repeats,
     single_scale,
 )
@@ -68,14 +69,17 @@ def expect(planned: Plan, config: Config, rows: Sequence[int] = USUAL_ROWS) -> t
     codec, groups = public_codec(planned, config)
     terms = terms_of(privacy)
     budget = rho_of(privacy.epsilon, privacy.delta)
-    return tuple(_expected(codec, groups, terms, budget, number) for number in rows)
+    settings = settings_for(config.method, len(codec.columns))
+    return tuple(_expected(codec, groups, terms, budget, number, settings) for number in rows)
 
 
-def _expected(codec: Codec, groups: dict[str, int], terms: Terms, budget: float, rows: int) -> Expected:
-    once = single_scale(budget, terms, len(codec.columns))
-    times = 1 + single_repeats(once, codec, rows)
-    left = budget * (1.0 - times * DEFAULT_SETTINGS.single_column_share)
-    cost = (1.0 - DEFAULT_SETTINGS.selection_share) * first_cost(left, budget, rows, terms)
+def _expected(
+    codec: Codec, groups: dict[str, int], terms: Terms, budget: float, rows: int, settings: AdaptiveSettings
+) -> Expected:
+    once = single_scale(budget, terms, len(codec.columns), settings)
+    times = 1 + single_repeats(once, codec, rows, settings)
+    left = budget * (1.0 - times * settings.single_column_share)
+    cost = (1.0 - settings.selection_share) * first_cost(left, budget, rows, terms, settings)
     noise = MEAN_ABSOLUTE_NOISE * gaussian_scale(cost, terms) / (2 * rows)
     sizes = [min(size, groups.get(name, size)) for name, size in codec.sizes.items()]
     pairs = [noise * one * other for one, other in combinations(sizes, 2)]

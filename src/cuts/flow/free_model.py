@@ -37,7 +37,8 @@ def fit_smoothed(
     )
     facts = Facts(counts.rows, fitted.error, fitted.steps, smoothing, seed, version("cuts"), fitted.cpu_seconds)
     fine = _learn_fine(learned, observer if is_stage else Observer())
-    model = Model(fitted.mixture, codec, program, learned.plan.spec, config, facts, fine=fine)
+    network = fitted.network if config.method == "penalty" else None
+    model = Model(fitted.mixture, codec, program, learned.plan.spec, config, facts, fine=fine, network=network)
     return model, replace(learned, smoothing=smoothing, boxes=fitted.boxes)
 
 

@@ -141,6 +141,9 @@ def find_command(planned: Plan) -> ModelGoal | ModelAim:
     if len(fair) > 1:
         title = f"`--frontier` traces one FAIRNESS command, and the program has {len(fair)}: lines {_and(lines)}"
         raise usage_error("bad-setting", title, "leave out all but one of them")
+    if planned.way(fair[0]) == "penalty":
+        title = '`--frontier` steers group rates, which `method = "penalty"` does not have'
+        raise usage_error("bad-setting", title, "leave out the preset, or search over weights with `--grid`")
     if planned.way(fair[0]) == "train":
         title = (
             f"the FAIRNESS command of line {lines[0]} sets its own weight or method, so its strength cannot be varied"

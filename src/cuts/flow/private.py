@@ -34,6 +34,7 @@ from cuts.lang.syntax import Program
 from cuts.model.facts import Facts
 from cuts.model.mixture import split
 from cuts.model.noisy import fit_noisy
+from cuts.model.noisy_network import fit_noisy_network
 from cuts.model.sampling import sample_table
 from cuts.model.store import Model
 from cuts.plan import Plan, plan, settle
@@ -83,12 +84,15 @@ def fit_free(transcript: Transcript, config: Config, *, seed: int, observer: Obs
     """The model of a transcript without any command."""
     observer.stage("fitting")
     codec = transcript.codec
-    fitted = fit_noisy(transcript, modelled_label(codec), config, seed=seed, seen=observer.fitted)
+    if config.method == "penalty":
+        fitted = fit_noisy_network(transcript, config, seed=seed, seen=observer.fitted)
+    else:
+        fitted = fit_noisy(transcript, modelled_label(codec), config, seed=seed, seen=observer.fitted)
     facts = Facts(
         transcript.rows, fitted.error, fitted.steps, config.smoothing or 0.0, seed, version("cuts"), fitted.cpu_seconds
     )
     spec = bind(read_program(None), codec.schema)
-    return Model(fitted.mixture, codec, IMITATE, spec, config, facts, transcript)
+    return Model(fitted.mixture, codec, IMITATE, spec, config, facts, transcript, network=fitted.network)
 
 
 def shape_free(program: Program, free: Model, *, rows: int | None = None, observer: Observer) -> FittedModel:
@@ -123,7 +127,8 @@ def check_terms(spec: Spec, transcript: Transcript, program: Program) -> None:
 def _refined(free: Model, planned: Plan) -> Model:
     """The same model over bins that no condition of the program straddles."""
     codec, splits = refine(free.codec, planned.cuts.columns, planned.cuts.sets)
-    return replace(free, codec=codec, mixture=split(free.mixture, splits))
+    network = None if free.network is None else free.network.refined(splits)
+    return replace(free, codec=codec, mixture=split(free.mixture, splits), network=network)
 
 
 def _learned(planned: Plan, free: Model, codec: Codec) -> Learned:

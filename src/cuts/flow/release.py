@@ -25,10 +25,11 @@ from cuts.lang.spec import Spec
 from cuts.model import store
 from cuts.model.backbone import find_backbone
 from cuts.model.device import find_device
-from cuts.model.noisy import NoisyLearner
+from cuts.model.noisy import Guess, NoisyLearner
+from cuts.model.noisy_network import NetworkLearner
 from cuts.plan import plan
 from cuts.privacy.accountant import rho_of
-from cuts.privacy.adaptive import release
+from cuts.privacy.adaptive import Learner, release, settings_for
 from cuts.privacy.core import Core, count_rows
 from cuts.privacy.domain import discover_domain
 from cuts.privacy.ledger import ReleaseLedger
@@ -79,9 +80,12 @@ def measure(request: FitRequest, schema: Schema, rows: PrivateRows, account: Acc
     terms = opened.ledger.terms
     counts = count_rows(rows, codec, workload.candidates, person=terms.person, max_rows=terms.max_rows_per_person)
     observer.stage("measuring noisy counts")
-    learner = NoisyLearner(config, request.seed, settings=options.learning)
+    rounds = options.rounds or settings_for(config.method, len(codec.sizes))
+    learner: Learner[Guess] = NoisyLearner(config, request.seed, settings=options.learning)
+    if config.method == "penalty":
+        learner = NetworkLearner(config, request.seed)
     with Core(counts, opened.ledger, opened.entry.record) as core:
-        return release(core, codec, workload, learner, seen=observer.measured, settings=options.rounds)
+        return release(core, codec, workload, learner, seen=observer.measured, settings=rounds)
 
 
 def read_transcript(path: Path) -> Transcript:

@@ -38,7 +38,7 @@ class PrivacyOptions:
     max_epsilon: float | None = None
     at_delta: float | None = None
     keep_at: Path | None = None
-    rounds: AdaptiveSettings = AdaptiveSettings()
+    rounds: AdaptiveSettings | None = None  # the default is that of the method
     learning: NoisySettings = NoisySettings()
 
     @property

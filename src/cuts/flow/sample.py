@@ -26,6 +26,7 @@ from cuts.model import store
 from cuts.model.calibrate import Calibration
 from cuts.model.drawing import Drawer, Drawing, Made, Part, plan_parts
 from cuts.model.messages import pack_form
+from cuts.model.rejection import Rejection
 from cuts.model.sampling import complete_rows
 from cuts.model.store import Model
 from cuts.model.workers import in_order, start_workers
@@ -44,7 +45,8 @@ class Sample:
     """Rows drawn from a model: the first of them as a table, how many there were, and how they were selected.
 
     All rows are in the table unless they were written and are more than `MAX_KEPT`; then there are `totals` of all.
-    `kept` is the number of parts of the folder that were already there.
+    `kept` is the number of parts of the folder that were already there; `rejection` says how many candidates of a
+    network broke a row rule.
     """
 
     table: Table
@@ -53,6 +55,7 @@ class Sample:
     totals: Totals | None = None
     parts: int = 0
     kept: int = 0
+    rejection: Rejection | None = None
 
 
 def sample(
@@ -170,8 +173,9 @@ class _Collector:
 
     def sample(self) -> Sample:
         """What was kept of everything that passed."""
-        assert self._made is not None
-        return Sample(Table.join(self._kept), self._made.rows, self._made.calibration, self._made.totals)
+        made = self._made
+        assert made is not None
+        return Sample(Table.join(self._kept), made.rows, made.calibration, made.totals, rejection=made.rejection)
 
 
 # --- a folder of parts
@@ -199,7 +203,10 @@ def _in_parts(
             raise
     planned = zip(paths, parts, strict=True)
     facts = reduce(Made.plus, (made.get(path) or _found(drawer, path, part) for path, part in planned))
-    return Sample(_first_rows(paths), facts.rows, facts.calibration, facts.totals, len(parts), len(finished))
+    first = _first_rows(paths)
+    return Sample(
+        first, facts.rows, facts.calibration, facts.totals, len(parts), len(finished), rejection=facts.rejection
+    )
 
 
 def _identity(model: Model, drawer: Drawer, form: FileForm | None, parts: list[Part]) -> dict[str, Any]:

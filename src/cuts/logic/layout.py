@@ -127,13 +127,13 @@ def _axis(name: str, stat: Statistic, preds: Sequence[Pred], grid: Grid) -> Axis
 
 def _classes(name: str, preds: Sequence[Pred], grid: Grid) -> Axis:
     """One slot per class of bins that no condition distinguishes; its owner is the first of them."""
-    marks = np.stack([_bins(leaf, grid) for pred in preds for leaf in tests(pred) if name in columns_of(leaf)])
+    marks = np.stack([bins_of(leaf, grid) for pred in preds for leaf in tests(pred) if name in columns_of(leaf)])
     _, first, member = np.unique(marks, axis=1, return_index=True, return_inverse=True)
     slots = Slots(first, np.ones(len(first)), np.zeros(len(first)))
     return Axis(name, slots, np.eye(len(first))[member.ravel()], True)
 
 
-def _bins(leaf: Pred, grid: Grid) -> Bools:
+def bins_of(leaf: Pred, grid: Grid) -> Bools:
     """The bins of the leaf's only column in which it holds."""
     (name,) = columns_of(leaf)
     formula = lower(leaf, grid)
@@ -163,7 +163,7 @@ def _mask(pred: Pred, axes: Sequence[Axis], grid: Grid) -> Bools:
         case InSet() | LinearCompare() | Missing():
             (name,) = columns_of(pred)
             index = [axis.column for axis in axes].index(name)
-            return _along(_bins(pred, grid)[axes[index].slots.owner], index, len(axes))
+            return _along(bins_of(pred, grid)[axes[index].slots.owner], index, len(axes))
         case Not(inner):
             return ~_mask(inner, axes, grid)
         case And(parts):

@@ -84,13 +84,13 @@ class Statistics:
     """The statistics of some quantities on one codec, laid out once."""
 
     def __init__(self, codec: Codec, rows: float) -> None:
-        self._codec, self.rows = codec, rows
+        self.codec, self.rows = codec, rows
         self._cells: dict[Statistic, Cells] = {}
 
     def cells(self, stat: Statistic) -> Cells:
         """The cells of a statistic; a `ValueError` when there are too many."""
         if stat not in self._cells:
-            self._cells[stat] = as_cells(lay_out(stat, self._codec))
+            self._cells[stat] = as_cells(lay_out(stat, self.codec))
         return self._cells[stat]
 
     def layout(self, stat: Statistic) -> Layout:

@@ -16,6 +16,7 @@ from cuts.data.exchange.files import FileForm, save_blocks
 from cuts.data.table import Table
 from cuts.lang.spec import Spec
 from cuts.model.calibrate import Calibration
+from cuts.model.rejection import Rejection
 from cuts.model.sampling import Chunks, plan_chunks
 from cuts.model.store import Model
 from cuts.read.totals import Totals, count_totals, totals_data, totals_from
@@ -39,19 +40,22 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """What was made: how many rows, how they were selected, and their totals, if they were wanted."""
+    """What was made: how many rows, how they were selected, their totals if wanted, and what was rejected."""
 
     rows: int
     calibration: Calibration | None = None
     totals: Totals | None = None
+    rejection: Rejection | None = None
 
     def plus(self, other: Made) -> Made:
         """Both together."""
         one, two = self.calibration, other.calibration
+        rejected, also = self.rejection, other.rejection
         return Made(
             self.rows + other.rows,
             None if one is None or two is None else one.joined(two),
             None if self.totals is None or other.totals is None else self.totals.plus(other.totals),
+            None if rejected is None or also is None else rejected.joined(also),
         )
 
 
@@ -84,7 +88,7 @@ class Drawer:
     def chunk(self, number: int) -> tuple[Table, Made]:
         """The rows of a chunk."""
         chunk = self.chunks.make(number)
-        return chunk.table, Made(chunk.table.rows, chunk.calibration, self.count(chunk.table))
+        return chunk.table, Made(chunk.table.rows, chunk.calibration, self.count(chunk.table), chunk.rejection)
 
     def part(self, part: Part, path: Path, drawn: Callable[[int], None] = lambda _: None) -> Made:
         """Write a part to a file, whole or not at all; `drawn` hears of the rows of every chunk."""
@@ -111,14 +115,16 @@ def made_data(made: Made) -> dict[str, Any]:
         "rows": made.rows,
         "calibration": None if made.calibration is None else asdict(made.calibration),
         "totals": None if made.totals is None else totals_data(made.totals),
+        "rejection": None if made.rejection is None else asdict(made.rejection),
     }
 
 
 def made_from(data: dict[str, Any], spec: Spec) -> Made:
     """The facts in JSON values, of rows verified against a program."""
-    calibration, totals = data["calibration"], data["totals"]
+    calibration, totals, rejection = data["calibration"], data["totals"], data["rejection"]
     return Made(
         data["rows"],
         None if calibration is None else Calibration(**calibration),
         None if totals is None else totals_from(totals, spec),
+        None if rejection is None else Rejection(**rejection),
     )

@@ -106,6 +106,7 @@ class Facts:
     error_floor: float | None = None  # the error that sampling noise alone gives; None for a private model
     failed: bool = False  # whether the fit, before any command, is far above that
     furthest: tuple[str, ...] = ()  # columns furthest from their counts, if it failed
+    acceptance: float | None = None  # share of a network's rows that satisfy all row rules; None if none are rejected
 
     @property
     def numbers(self) -> dict[Key, float]:

@@ -64,7 +64,7 @@ class Term:
 
 def want_term(targets: Targets, stats: Statistics, weight: float | None = None) -> Term:
     """The term of numbers with targets."""
-    return Term(lambda mix: _violation(targets, mix, stats), lambda mix: _paper_violation(targets, mix, stats), weight)
+    return Term(lambda mix: _violation(targets, mix, stats), lambda mix: paper_violation(targets, mix, stats), weight)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +197,7 @@ def _violation(targets: Targets, mix: Mixture, stats: Statistics) -> Tensor:
             assert_never(targets)
 
 
-def _paper_violation(targets: Targets, mix: Mixture, stats: Statistics) -> Tensor:
+def paper_violation(targets: Targets, mix: Mixture, stats: Statistics) -> Tensor:
     """The same in the statistics' own units: the squared difference of an equality, the excess of an inequality."""
     match targets:
         case Target(quantity, low, high):
@@ -206,9 +206,9 @@ def _paper_violation(targets: Targets, mix: Mixture, stats: Statistics) -> Tenso
                 return (value - (low + high) / 2) ** 2
             return torch.relu(low - value) if low > -inf else torch.relu(value - high)
         case AllTargets(parts):
-            return sum((_paper_violation(part, mix, stats) for part in parts), torch.zeros((), dtype=torch.float64))
+            return sum((paper_violation(part, mix, stats) for part in parts), torch.zeros((), dtype=torch.float64))
         case AnyTarget(parts):
-            return reduce(mul, (_paper_violation(part, mix, stats) for part in parts))
+            return reduce(mul, (paper_violation(part, mix, stats) for part in parts))
         case _:
             assert_never(targets)
 

@@ -4,7 +4,8 @@ The optimiser is Adam (Kingma & Ba, ICLR 2015). Its learning rate rises linearly
 the error no longer falls, and then decays to zero along half a cosine (the annealing of Loshchilov & Hutter, ICLR 2017,
 without restarts). The first part of the steps compares tables of counts only. If there are rows to find boxes in
 (`model/box_trees.py`), a second part adds these, with a rate that decays again; without rows all steps are of the first
-kind, and nothing but counts is read.
+kind, and nothing but counts is read. A network that rows are drawn from is trained as in the paper instead: on its
+marginals (`model/marginal_distance.py`), with a rate that decays over all steps.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from torch import Tensor
 from cuts.config import Config
 from cuts.count.marginals import Marginals
 from cuts.model.backbone import Backbone, Start, make_backbone
+from cuts.model.backbones.generator import GeneratorBackbone
 from cuts.model.box_counts import BoxCounts
 from cuts.model.box_trees import BinnedRows, BoxedObjective
 from cuts.model.device import find_device, find_threads, use_threads
+from cuts.model.marginal_distance import MarginalTurns, label_distance
 from cuts.model.mixture import Mixture
+from cuts.model.network import Network
 from cuts.model.objective import Loss, Objective, one_way
 from cuts.model.targets import Groups
 from cuts.progress import FitStep
@@ -41,8 +45,9 @@ class FitSettings:
     box_rate_share: float = 0.5  # of the learning rate, at which these steps begin
 
 
-FIT_SETTINGS = FitSettings()
 NEVER = 1_000_000_000  # steps
+FIT_SETTINGS = FitSettings()
+PAPER_SETTINGS = FitSettings(warm_up_steps=1, patience_steps=NEVER, decay_share=1.0)  # the rate is a cosine
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +59,7 @@ class Fitted:
     steps: int
     cpu_seconds: float
     boxes: BoxCounts | None = None  # the latest that were fitted
+    network: Network | None = None  # of a backbone that makes rows, which the mixture stands for
 
 
 def fit(
@@ -75,25 +81,29 @@ def fit(
     with use_threads(find_threads(config.threads, K * sum(marginals.sizes.values()) ** 2)):
         start = Start(one_way(marginals), K, smoothing, seed, device, config)
         backbone = make_backbone(start)
-        objective = Objective(marginals, label, groups=groups, slices=config.slices, seed=seed, device=device)
+        if isinstance(backbone, GeneratorBackbone):
+            distance, settings = label_distance(marginals, label, device=device), PAPER_SETTINGS
+            tables, partners = MarginalTurns(distance, per_step=backbone.options.marginals, seed=seed).loss, None
+        else:
+            objective = Objective(marginals, label, groups=groups, slices=config.slices, seed=seed, device=device)
+            tables, partners = objective.loss, objective.partners
         rate = config.learning_rate or backbone.learning_rate
         with_boxes = int(settings.box_step_share * config.steps) if rows is not None else 0
         tables_seen = _shifted(seen, 0, with_boxes)
-        error, steps = train(
-            backbone, objective.loss, config.steps - with_boxes, rate, seen=tables_seen, settings=settings
-        )
+        error, steps = train(backbone, tables, config.steps - with_boxes, rate, seen=tables_seen, settings=settings)
         boxes = None
         if rows is not None and with_boxes:
-            boxed = BoxedObjective(objective.loss, rows, label, seed=seed, partners=objective.partners)
+            boxed = BoxedObjective(tables, rows, label, seed=seed, partners=partners)
             schedule = replace(settings, decay_share=1.0, patience_steps=NEVER)
             rate *= settings.box_rate_share
             boxes_seen = _shifted(seen, steps, 0)
             error, more = train(backbone, boxed.loss, with_boxes, rate, seen=boxes_seen, settings=schedule)
             steps, boxes = steps + more, boxed.boxes
         mixture = backbone.settle()
-        if objective.partners:
+        if partners:
             mixture = with_one_way(mixture, start.one_way)
-        return Fitted(mixture, error, steps, process_time() - start_time, boxes)
+        network = backbone.network.to("cpu") if isinstance(backbone, GeneratorBackbone) else None
+        return Fitted(mixture, error, steps, process_time() - start_time, boxes, network)
 
 
 def with_one_way(mix: Mixture, one_way: Mapping[str, Tensor], *, rounds: int = 20) -> Mixture:

@@ -192,7 +192,7 @@ def fit_noisy(
         objective = NoisyObjective(measured, groups, prior=prior, exempt=label, device=device)
         rate = _learning_rate(config, backbone)
         error = descend(backbone, objective, config.steps, rate, cosine=True, seen=seen)
-        mixture = split(backbone.settle(), _splits(measured, groups))
+        mixture = split(backbone.settle(), within_groups(measured, groups))
         return Fitted(mixture, error, config.steps, process_time() - began)
 
 
@@ -232,7 +232,7 @@ def descend(
 
 def own_shares(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Floats]:
     """Each column's own distribution over its groups."""
-    return {name: _to_groups(own, groups[name]) for name, own in _singles(measurements).items()}
+    return {name: to_groups(own, groups[name]) for name, own in _singles(measurements).items()}
 
 
 def _start(
@@ -279,7 +279,7 @@ def _project_to_simplex(values: Floats, total: float) -> Floats:
     return projected
 
 
-def _splits(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Split]:
+def within_groups(measurements: Sequence[Measurement], groups: Mapping[str, Owners]) -> dict[str, Split]:
     """How the probability of a group is divided among its bins, for columns with groups."""
     splits = {}
     for name, own in _singles(measurements).items():
@@ -301,7 +301,7 @@ def _targets(
         clique, shape, precisions = query.clique, query.shape, np.full(query.cells, precision)
         if len(clique) == 1 and query.owners[0] != groups[clique[0]]:  # a sum of cells has the sum of their variances
             owner = groups[clique[0]]
-            values, precisions, shape = _to_groups(values, owner), precision / np.bincount(owner), (max(owner) + 1,)
+            values, precisions, shape = to_groups(values, owner), precision / np.bincount(owner), (max(owner) + 1,)
         order = np.argsort(shape, kind="stable")
         *first, last = (clique[axis] for axis in order)
         flat = [part.reshape(shape).transpose(order).reshape(-1, max(shape)) for part in (values, precisions)]
@@ -325,5 +325,6 @@ def _merged(measurements: Sequence[Measurement]) -> dict[Query, tuple[Floats, fl
     return merged
 
 
-def _to_groups(values: Floats, owner: Owners) -> Floats:
+def to_groups(values: Floats, owner: Owners) -> Floats:
+    """The sums of a column's values over its groups of bins."""
     return np.bincount(np.array(owner), values).astype(np.float64)

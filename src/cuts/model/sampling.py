@@ -1,7 +1,8 @@
 """From a model to rows: drawn chunk by chunk, or given rows completed. All satisfy the program's row rules.
 
 A program that states statistics has its rows selected from a pool of drawn ones, so that the table has them too
-(`model/calibrate.py`); each chunk of a large table is a small table with the same statistics.
+(`model/calibrate.py`); each chunk of a large table is a small table with the same statistics. A model that has a
+network is drawn from otherwise, see `model/rejection.py`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from cuts.model.device import use_threads
 from cuts.model.fine import FineDraw
 from cuts.model.group_shares import hold
 from cuts.model.mixture import split
+from cuts.model.rejection import Rejection, draw_accepted
 from cuts.model.store import Model
 from cuts.read import exact
 from cuts.text.diagnostic import INFEASIBLE, CutsError, Diagnostic, listed, usage_error
@@ -49,10 +51,11 @@ MAX_WHOLE = 100_000  # rows chosen as one chunk when numbers of rows are wanted;
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Some rows of a model, and how they were selected, if the program states statistics."""
+    """Some rows of a model, how they were selected, if the program states statistics, and what was rejected."""
 
     table: Table
     calibration: Calibration | None = None
+    rejection: Rejection | None = None
 
 
 def sample_table(model: Model, rows: int | None = None, *, where: str | None = None, seed: int = 0) -> Table:
@@ -100,7 +103,16 @@ def plan_chunks(model: Model, rows: int | None = None, *, where: str | None = No
     total = model.facts.rows if rows is None else rows
     if total < 1:
         raise usage_error("bad-count", f"cannot generate {total} rows", "ask for at least one row: `-n 1000`")
-    source = _RowSource(model, _where_predicates(where, model.codec.schema), seed)
+    conditions = _where_predicates(where, model.codec.schema)
+    if model.network is not None:
+        make = _network_chunks(model, conditions, seed)
+        return Chunks(
+            total,
+            draw.chunk_count(total),
+            lambda number: draw.chunk_bounds(number, total),
+            lambda number: make(number, *draw.chunk_bounds(number, total)),
+        )
+    source = _RowSource(model, conditions, seed)
     source.supply(0)  # what no row can satisfy is reported now
     goals = calibrated(model.spec) if where is None else ()
     shares = model.facts.group_shares if where is None else ()
@@ -167,6 +179,19 @@ def _drawn(model: Model, source: _RowSource, number: int, start: int, end: int) 
     drawn = draw.draw(source.supply(number), end - start, seed=source.seed, chunk=number, drawing=model.config.drawing)
     values = source.values(drawn, number)
     return _checked(decode(drawn.codes, source.codec, seed=source.seed, first=start, values=values), source)
+
+
+def _network_chunks(model: Model, where: Sequence[Pred], seed: int) -> Callable[[int, int, int], Chunk]:
+    """What makes a chunk of rows of a network, from its number and its bounds."""
+    network, codec = model.network, model.codec
+    assert network is not None
+    preds = (*(rule.pred for rule in model.spec.rules), *where)
+
+    def make(number: int, start: int, end: int) -> Chunk:
+        table, rejection = draw_accepted(network, codec, preds, chunk=number, start=start, rows=end - start, seed=seed)
+        return Chunk(table, rejection=rejection if preds else None)
+
+    return make
 
 
 def _selected(

@@ -1,8 +1,9 @@
 """A fitted model as one `.synth` file: a zip of safetensors and JSON; reading it runs no code.
 
 `manifest.json` names the format, its version and the SHA-256 of the others: `model.json` (program, codec, settings,
-facts of the fit), `mixture.safetensors`, `fine.safetensors` if the model has a fine level and, of a private model,
-`transcript.json` with its ledger. Loading needs no rows. A damaged, foreign or newer file is a `CutsError`.
+facts of the fit), `mixture.safetensors` or, if rows are drawn from a network, `network.safetensors` with its weights,
+`fine.safetensors` if the model has a fine level and, of a private model, `transcript.json` with its ledger. Loading
+needs no rows. A damaged, foreign or newer file is a `CutsError`.
 """
 
 from __future__ import annotations
@@ -34,9 +35,12 @@ from cuts.data.exchange.streams import whole_or_nothing
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import Spec
+from cuts.model.backbone import read_options
+from cuts.model.backbones.generator import GeneratorOptions, settled
 from cuts.model.facts import Facts
 from cuts.model.fine import FineLevel, find_fine
 from cuts.model.mixture import Mixture
+from cuts.model.network import Network, network_from
 from cuts.privacy.transcript import Transcript, render, transcript_from
 from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
 from cuts.text.files import present
@@ -44,6 +48,7 @@ from cuts.text.files import present
 FORMAT, VERSION = "cuts-model", 1
 ENDING = ".synth"
 _MANIFEST, _MODEL, _MIXTURE = "manifest.json", "model.json", "mixture.safetensors"
+_NETWORK = "network.safetensors"  # instead of the mixture, if rows are drawn from a network
 _FINE = "fine.safetensors"  # of models with a fine level only
 _TRANSCRIPT = "transcript.json"  # of private models only
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal files
@@ -63,6 +68,7 @@ MAX_BYTES = {
     _MANIFEST: 1 << 16,
     _MODEL: 1 << 30,
     _MIXTURE: 8 << 30,
+    _NETWORK: 8 << 30,
     _FINE: 8 << 30,
     _TRANSCRIPT: 1 << 30,
 }  # of what a part unpacks to
@@ -80,7 +86,10 @@ class _Manifest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """All that drawing needs: the mixture over the codec's bins, and the program whose rules hold in every row."""
+    """All that drawing needs: the mixture over the codec's bins, and the program whose rules hold in every row.
+
+    With a network, rows are drawn from that; the mixture then is a large sample of its components.
+    """
 
     mixture: Mixture
     codec: Codec
@@ -91,12 +100,22 @@ class Model:
     transcript: Transcript | None = None  # of a private model: all that is known of its rows
     fine: FineLevel | None = None  # draws the values inside bins; without one they are independent
     frame: Library | None = None  # the kind of frame that was fitted, if it was one
+    network: Network | None = None  # that rows are drawn from, those that break a rule rejected
 
     def __post_init__(self) -> None:
         names = tuple(bins.column.name for bins in self.codec.columns)
         sizes = [bins.size for bins in self.codec.columns]
         if self.mixture.columns != names or [p.shape[1] for p in self.mixture.P] != sizes:
             raise ValueError("the mixture is not over the bins of the codec")
+
+    def with_network(self, network: Network) -> Model:
+        """The same with another network, and the mixture that stands for it."""
+        return replace(self, network=network, mixture=settle_network(network, self.config, self.facts.seed))
+
+
+def settle_network(network: Network, config: Config, seed: int) -> Mixture:
+    """The mixture that stands for a network."""
+    return settled(network, read_options(config, GeneratorOptions), seed)
 
 
 def save(model: Model, path: Path | str) -> None:
@@ -114,11 +133,12 @@ def fingerprint(model: Model) -> str:
 
 
 def _written_parts(model: Model) -> dict[str, bytes]:
-    named = {"w": model.mixture.w, **{f"P{i}": p for i, p in enumerate(model.mixture.P)}}
-    parts = {
-        _MODEL: json.dumps(_model_data(model), indent=1, ensure_ascii=False).encode(),
-        _MIXTURE: tensors.save({name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}),
-    }
+    parts = {_MODEL: json.dumps(_model_data(model), indent=1, ensure_ascii=False).encode()}
+    if model.network is not None:
+        parts[_NETWORK] = tensors.save(model.network.tensors())
+    else:
+        named = {"w": model.mixture.w, **{f"P{i}": p for i, p in enumerate(model.mixture.P)}}
+        parts[_MIXTURE] = tensors.save({name: tensor.detach().cpu().contiguous() for name, tensor in named.items()})
     if model.fine is not None:
         parts[_FINE] = arrays.save({name: np.ascontiguousarray(part) for name, part in model.fine.arrays().items()})
     if model.transcript is not None:
@@ -140,7 +160,7 @@ def load(path: Path | str) -> Model:
     except (zipfile.BadZipFile, zlib.error, KeyError, OSError, EOFError, ValueError, RuntimeError, MsgspecError):
         raise no_model(path) from None
     try:
-        model = _model(json.loads(parts[_MODEL]), tensors.load(parts[_MIXTURE]))
+        model = _model(json.loads(parts[_MODEL]), parts)
         if _TRANSCRIPT in parts:
             model = replace(model, transcript=transcript_from(json.loads(parts[_TRANSCRIPT])))
         if _FINE in parts:  # after the transcript: a private model has none
@@ -152,7 +172,8 @@ def load(path: Path | str) -> Model:
 
 def _parts(file: zipfile.ZipFile, path: Path) -> dict[str, bytes]:
     """What the file holds, as it was written; raises when it is not what the manifest says."""
-    names = (_MODEL, _MIXTURE, *({_FINE, _TRANSCRIPT} & {*file.namelist()}))
+    distribution = _NETWORK if _NETWORK in file.namelist() else _MIXTURE
+    names = (_MODEL, distribution, *({_FINE, _TRANSCRIPT} & {*file.namelist()}))
     entries = {name: file.getinfo(name) for name in (_MANIFEST, *names)}
     readable = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if any(entry.file_size > MAX_BYTES[name] or entry.compress_type not in readable for name, entry in entries.items()):
@@ -178,16 +199,21 @@ def _model_data(model: Model) -> dict[str, Any]:
     }
 
 
-def _model(data: Mapping[str, Any], named: Mapping[str, torch.Tensor]) -> Model:
+def _model(data: Mapping[str, Any], parts: Mapping[str, bytes]) -> Model:
     codec = codec_from(data["codec"])
-    P = tuple(_distributions(named[f"P{i}"]) for i in range(len(codec.columns)))
-    w = _distributions(named["w"][None])[0]
-    mixture = Mixture(tuple(bins.column.name for bins in codec.columns), w, P)
     if not isinstance(data["program"], str):
         raise ValueError("the program is not a string")
     spec = bind(parse(data["program"]), codec.schema)
     frame = msgspec.convert(data.get("frame"), Library | None)
     config, facts = config_from(data["config"]), _facts(data["facts"])
+    columns = tuple(bins.column.name for bins in codec.columns)
+    if _NETWORK in parts:
+        network = network_from(columns, tensors.load(parts[_NETWORK]))
+        mixture = settle_network(network, config, facts.seed)
+        return Model(mixture, codec, data["program"], spec, config, facts, frame=frame, network=network)
+    named = tensors.load(parts[_MIXTURE])
+    P = tuple(_distributions(named[f"P{i}"]) for i in range(len(columns)))
+    mixture = Mixture(columns, _distributions(named["w"][None])[0], P)
     return Model(mixture, codec, data["program"], spec, config, facts, frame=frame)
 
 
@@ -209,7 +235,10 @@ def _distributions(table: torch.Tensor) -> torch.Tensor:
 
 def _facts_data(facts: Facts) -> Any:
     """The facts as they are written: without times, so that equal models are equal files."""
-    return _plain({name: value for name, value in asdict(facts).items() if not name.endswith("_seconds")})
+    data = {name: value for name, value in asdict(facts).items() if not name.endswith("_seconds")}
+    if facts.acceptance is None:
+        del data["acceptance"]
+    return _plain(data)
 
 
 def _facts(data: Any) -> Facts:

@@ -21,6 +21,7 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from cuts.config import Method
 from cuts.count.cover import Clique
 from cuts.data.codec import Codec
 from cuts.data.table import Floats
@@ -58,6 +59,35 @@ class AdaptiveSettings:
 
 
 DEFAULT_SETTINGS = AdaptiveSettings()
+PAPER_ROUNDS = 16  # per column, singles included
+PAPER_MIN_ROUND_SHARE = 0.0005  # of the budget: at most 2,000 rounds, however much each of them improves the model
+
+
+def paper_settings(columns: int) -> AdaptiveSettings:
+    """How the CuTS paper divides the budget, with as many planned measurements per column as AIM has.
+
+    No table is measured without being selected but those of single columns, with the noise of the first rounds; scores
+    lose all of a table's expected error; noise rises and falls without limits but those of a single round.
+    """
+    singles = 0.9 / PAPER_ROUNDS
+    return AdaptiveSettings(
+        single_column_share=singles,
+        max_single_column_repeats=0,
+        label_share=0.0,
+        planned_rounds=max(1, round((1.0 - singles) * PAPER_ROUNDS * columns)),
+        max_cell_noise=math.inf,
+        min_round_share=PAPER_MIN_ROUND_SHARE,
+        max_round_share=1.0,
+        max_selection_noise=math.inf,
+        penalty_weight=1.0,
+        min_useful_change=1.0,
+        rare_bin_noise=0.0,
+    )
+
+
+def settings_for(method: Method, columns: int) -> AdaptiveSettings:
+    """How a release of that many columns divides its budget, unless the caller says otherwise."""
+    return paper_settings(columns) if method == "penalty" else DEFAULT_SETTINGS
 
 
 class Estimate(Protocol):
@@ -143,6 +173,8 @@ class _Release(Generic[_Model]):
         more exact. With few rows even so many exact tables are not to be had, and all are left to the selection.
         """
         label, settings = self.workload.label, self.settings
+        if not settings.label_share:
+            return
         cliques = [clique for clique in self.workload.candidates if len(clique) == 3 and label in clique]
         queries = sorted(map(self._query, cliques), key=lambda query: query.cells)
         cost, max_error = settings.label_share * self._left, settings.max_label_table_error * self._rows

@@ -1,20 +1,66 @@
 """The relaxed reading: quantities of anything with probabilities (a model, or weighted rows), with gradients.
 
 A statistic is its formula on a distribution over cells; the caller decides what the cells are: joint bins of a model,
-or the rows of a table with weights. Everything is written in operations that numpy and torch share. Checking uses none
-of this: that is `exact`.
+or the rows of a table with weights. A predicate is its truth between 0 and 1, from the truths of its leaves. Everything
+is written in operations that numpy and torch share. Checking uses none of this: that is `exact`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import mul
 from typing import Any, assert_never
 
-from cuts.lang.spec import Apply, ColumnValue, Const, Quantity, Statistic
+from cuts.lang.spec import (
+    And,
+    Apply,
+    ColumnValue,
+    Const,
+    Implies,
+    InSet,
+    LinearCompare,
+    Missing,
+    Not,
+    Or,
+    Pred,
+    Quantity,
+    Statistic,
+    Truth,
+)
 from cuts.vocab.functions import FUNCTIONS
 from cuts.vocab.names import statistics
 
 Array = Any  # numpy or torch
+
+
+def truth(pred: Pred, number: Callable[[float], Array], leaf: Callable[[Pred], Array]) -> Array:
+    """The truth of a predicate in every row, from those of its leaves, by the product t-norm.
+
+    As in CuTS (Vero et al., ICML 2024, sec. 4.2), `a AND b` is `ab` and `a OR b` is `a + b - ab`. So `NOT a` is `1 - a`
+    and `a IMPLIES b` is `1 - a (1 - b)`. On certain rows it is 1 where the predicate holds and 0 elsewhere.
+
+    >>> import numpy as np
+    >>> married, wife = InSet("status", frozenset({"married"})), InSet("role", frozenset({"wife"}))
+    >>> truths = {married: np.array([1.0, 0.5]), wife: np.array([0.0, 0.5])}
+    >>> truth(Or((married, wife)), np.float64, truths.__getitem__).tolist()
+    [1.0, 0.75]
+    """
+    match pred:
+        case Truth(holds):
+            return number(float(holds))
+        case InSet() | LinearCompare() | Missing():
+            return leaf(pred)
+        case Not(inner):
+            return 1.0 - truth(inner, number, leaf)
+        case And(parts):
+            return reduce(mul, (truth(part, number, leaf) for part in parts))
+        case Or(parts):
+            return 1.0 - reduce(mul, (1.0 - truth(part, number, leaf) for part in parts))
+        case Implies(left, right):
+            return 1.0 - truth(left, number, leaf) * (1.0 - truth(right, number, leaf))
+        case _:
+            assert_never(pred)
 
 
 def value(quantity: Quantity, number: Callable[[float], Array], statistic: Callable[[Statistic], Array]) -> Array:

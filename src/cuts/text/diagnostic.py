@@ -50,6 +50,7 @@ Code = Literal[  # every code has its page in docs/reference/errors
     "interrupted",
     "kind-mismatch",
     "level-mismatch",
+    "low-acceptance",
     "missing-argument",
     "missing-column",
     "missing-end",

@@ -13,13 +13,11 @@ from typing import Annotated
 
 import torch
 from msgspec import Meta
-from torch import Tensor, nn
+from torch import Tensor
 
 from cuts.model.backbone import Backbone, Start, backbone, read_options
 from cuts.model.mixture import Mixture
-
-NOISE_DIMENSIONS = 100
-LAYER_WIDTHS = (100, 200, 200, 200)  # neurons
+from cuts.model.network import NOISE_DIMENSIONS, build_layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +27,6 @@ class NeuralOptions:
     gumbel: bool = False  # train on hard rows, as the paper does
     batch: Annotated[int, Meta(ge=2, le=100_000, description="a whole number from 2 to 100,000")] = 2000
     final_components: Annotated[int, Meta(ge=1, le=100_000, description="a whole number from 1 to 100,000")] = 8192
-
-
-class Block(nn.Module):
-    """A residual block: its output is followed by its input."""
-
-    def __init__(self, width: int, neurons: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(width, neurons)
-        self.norm = nn.BatchNorm1d(neurons, track_running_stats=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`[relu(norm(linear(x))), x]`."""
-        return torch.cat([torch.relu(self.norm(self.linear(x))), x], 1)
 
 
 class NeuralBackbone:
@@ -58,7 +43,7 @@ class NeuralBackbone:
         self._random = torch.Generator().manual_seed(start.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(start.seed)
-            self._network = _network(sum(self._sizes)).to(start.device)
+            self._network = build_layers(sum(self._sizes)).to(start.device)
 
     def parameters(self) -> list[Tensor]:
         """The weights of the network."""
@@ -94,15 +79,6 @@ class NeuralBackbone:
 def make_neural(start: Start) -> Backbone:
     """A network with new random weights."""
     return NeuralBackbone(start)
-
-
-def _network(heads: int) -> nn.Sequential:
-    blocks: list[nn.Module] = []
-    width = NOISE_DIMENSIONS
-    for neurons in LAYER_WIDTHS:
-        blocks.append(Block(width, neurons))
-        width += neurons
-    return nn.Sequential(*blocks, nn.Linear(width, heads))
 
 
 def _hard(table: Tensor, random: torch.Generator) -> Tensor:
