@@ -116,7 +116,7 @@ def test_a_query_is_one_statement_that_only_reads(postgres: PostgresServer) -> N
         "WITH gone AS (DELETE FROM single RETURNING *) SELECT * FROM gone",
         "SELECT set_config('transaction_read_only', 'off', true), setval('s', 1)",
     ):
-        with pytest.raises(CutsError, match="the server does not run the query"):
+        with pytest.raises(CutsError, match="the query cannot be run"):
             read(postgres.location(query=query))
     assert read(postgres.location(table="single")).num_rows == 1
 

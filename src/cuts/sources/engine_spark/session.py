@@ -143,6 +143,11 @@ def _problem(doing: str, where: str, message: str, condition: str | None) -> Cut
     if known is not None:
         return known
     if condition in _ABSENT:
+        name = where.partition(":")[2]
+        if "/" not in name and Path(name).exists():  # Spark was asked for a table of its catalogue
+            return unreadable(
+                f"Spark has no table `{name}`", f"to read the files in {name}, write a path: `spark:./{name}`"
+            )
         return unreadable(f"{where} does not exist", "check the name, and whether Spark can reach it")
     if condition == "PATH_ALREADY_EXISTS":
         return usage_error("unwritable-file", f"{where} exists already", "name a path that does not exist yet")
