@@ -391,7 +391,7 @@ def test_a_model_keeps_the_location_but_no_password(
 
 
 def test_without_psycopg_the_extra_is_named() -> None:
-    with patch("cuts.sources.postgres.find_spec", return_value=None):
+    with patch("cuts.sources.postgres.import_module", side_effect=ImportError("no pq wrapper available")):
         for ask in ("rows", "private_rows"):
             with pytest.raises(CutsError, match="needs psycopg") as caught:
                 getattr(open_source("postgresql://localhost/shop?table=orders"), ask)()

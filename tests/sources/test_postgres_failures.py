@@ -104,7 +104,8 @@ def test_a_column_that_is_missing_is_named(postgres: PostgresServer) -> None:
         location = postgres.location(table="orders", **options)
         with pytest.raises(CutsError, match="has no column `n`") as caught:
             count_rows(open_source(location).rows(), N, [("n",)])
-        assert caught.value.diagnostics[0].code == "missing-column"
+        (diagnostic,) = caught.value.diagnostics
+        assert (diagnostic.code, diagnostic.help) == ("missing-column", "the columns are `m`")
 
 
 def test_a_right_that_is_missing_is_named(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
