@@ -114,7 +114,8 @@ def open_location(location: str) -> DuckDBSource:
     """The source at `duckdb:FILE?table=NAME` or `duckdb:FILE?query=SQL`; nothing is opened yet."""
     match = _LOCATION.fullmatch(location)
     if match is None:
-        raise unreadable(f"`{location}` names no table and no query of DuckDB", FORMS_HELP)
+        help = FORMS_HELP.replace("FILE.db", location.removeprefix(f"{SCHEME}:").partition("?")[0] or "FILE.db")
+        raise unreadable(f"`{location}` names no table and no query of DuckDB", help)
     file, option, text = match.groups()
     value = _decoded(text, is_query=option == "query").strip()
     if option == "query":

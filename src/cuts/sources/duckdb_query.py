@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from cuts.data.exchange.readable import unreadable
+from cuts.data.exchange.readable import bad_query, unreadable
 from cuts.data.exchange.streams import ROWS
 from cuts.data.table import Table
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
+from cuts.text.diagnostic import CutsError, did_you_mean, listed, usage_error
 
 TABLE_MEMORY = "512MB"  # of DuckDB's cache; a query that sorts or joins may need more and has DuckDB's own limit
 _SETTINGS = ("SET threads = 1", "SET preserve_insertion_order = true")
@@ -220,8 +220,3 @@ def _unread(label: str, withhold: bool, error: Exception) -> CutsError:
     known = kind if kind and len(kind) < 30 and ":" not in kind else "engine"
     help = "run the query in DuckDB to see the values; TRY_CAST makes what cannot be converted missing"
     return bad_query(f"{label} failed while its rows were read ({known} error)", help)
-
-
-def bad_query(title: str, help: str) -> CutsError:
-    """SQL that is not one statement that reads, or that fails."""
-    return CutsError([Diagnostic("bad-query", title, help=help)])

@@ -7,6 +7,7 @@ names begin with `_` or `.` are not data.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -22,6 +23,9 @@ from cuts.data.table import Table
 from cuts.privacy.reading import PrivateFile
 from cuts.sources.registry import SourceKind, add_source
 
+_SCHEMES_HELP = (
+    "give a file, a pattern, a folder, or a location that starts with `duckdb:`, `postgresql://` or `spark:`"
+)
 _NOT_DATA = ("_", ".")  # how the names of files begin that engines write beside parts
 
 
@@ -177,6 +181,9 @@ def _is_parts(data: object) -> bool:
 
 
 def _open(data: str | Path, csv: CsvOptions) -> FileSource | PartsSource:
+    scheme = re.match(r"([a-z][a-z0-9+.-]*)://", str(data), re.IGNORECASE) if isinstance(data, str) else None
+    if scheme is not None:
+        raise unreadable(f"`{scheme[1]}://` is not a kind of location that can be read", _SCHEMES_HELP)
     return PartsSource(Path(data), csv) if _is_parts(data) else FileSource(Path(data), csv)
 
 

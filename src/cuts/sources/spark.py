@@ -208,6 +208,7 @@ def _is_spark(data: object) -> bool:
 
 def _open(data: Any) -> SparkSource | SparkLocation:
     if isinstance(data, str):
+        split_order(data)  # a location that is wrong is refused before Spark is started
         return SparkLocation(data)
     return data if isinstance(data, SparkSource) else SparkSource(data)
 

@@ -143,6 +143,11 @@ def _problem(doing: str, where: str, message: str, condition: str | None) -> Cut
     if known is not None:
         return known
     if condition in _ABSENT:
+        name = where.partition(":")[2]
+        if "/" not in name and Path(name).exists():  # Spark was asked for a table of its catalogue
+            return unreadable(
+                f"Spark has no table `{name}`", f"to read the files in {name}, write a path: `spark:./{name}`"
+            )
         return unreadable(f"{where} does not exist", "check the name, and whether Spark can reach it")
     if condition == "PATH_ALREADY_EXISTS":
         return usage_error("unwritable-file", f"{where} exists already", "name a path that does not exist yet")
@@ -150,8 +155,9 @@ def _problem(doing: str, where: str, message: str, condition: str | None) -> Cut
         return unreadable(
             f"{doing} {where} failed: Spark lost an executor", "give the executors more memory, and run it again"
         )
-    if re.search(r"No module named '?cuts\b", message):
-        return missing_on_workers()
+    absent = re.search(r"No module named '?(\w+)", message)
+    if absent is not None:  # `cuts`, or a package that it needs
+        return missing_on_workers(absent[1])
     what = condition or reason(RuntimeError(message)) or "the connection to Spark is gone"  # without values of cells
     help = "Spark's log has the details: set `spark.log.level` to ERROR in spark-defaults.conf to see it"
     return unreadable(f"{doing} {where} failed: {what}", help)
@@ -187,10 +193,13 @@ def missing_java() -> CutsError:
     return usage_error("missing-extra", "Spark cannot start: it needs Java 17 or newer", help)
 
 
-def missing_on_workers() -> CutsError:
-    """Workers without this package."""
-    help = "install it there: `pip install cuts`, or ship an environment with `spark.archives`"
-    return usage_error("missing-extra", "the Spark workers cannot import `cuts`", help)
+def missing_on_workers(module: str) -> CutsError:
+    """Workers whose Python lacks this package, or one that it needs."""
+    help = (
+        "set PYSPARK_PYTHON, before the session starts, to a Python that has `cuts`; "
+        "on a cluster run `pip install cuts` there, or ship an environment with `spark.archives`"
+    )
+    return usage_error("missing-extra", f"the Spark workers cannot import `{module}`", help)
 
 
 def other_version(found: str, ours: str) -> CutsError:

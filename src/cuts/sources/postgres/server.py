@@ -6,6 +6,7 @@ error (`failures.py`), and the caller's results are dropped with it.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -25,6 +26,7 @@ Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 CONNECT_SECONDS = 10  # that one attempt may take, unless the location says otherwise
 RETRY_SECONDS = 3.0  # for which a server that does not answer is asked again
 _PAUSE_SECONDS = 0.25
+_PARAMETERS_HELP = "parameters are `table`, `query`, `order`, `count` and those of libpq, such as `sslmode`"
 _SETTINGS = {
     "DateStyle": "ISO, YMD",
     "TimeZone": "UTC",
@@ -80,8 +82,13 @@ def _connected(location: Location) -> Connection:
 def _options(location: Location) -> dict[str, Any]:
     try:
         given = conninfo_to_dict(location.server)
-    except psycopg.ProgrammingError:  # its message quotes the location
-        problem = unreadable("libpq cannot read the location", FORMS_HELP)
+    except psycopg.ProgrammingError as error:  # its message quotes the location
+        unknown = re.search(r'invalid URI query parameter: "(\w+)"', str(error))
+        problem = (
+            unreadable("libpq cannot read the location", FORMS_HELP)
+            if unknown is None
+            else unreadable(f"the location has an unknown parameter `{unknown[1]}`", _PARAMETERS_HELP)
+        )
     else:
         defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "cuts"}
         return {**defaults, **given, "client_encoding": "utf8"}
