@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuts.data.exchange.readable import unreadable
 from cuts.sources.registry import SourceKind, add_source, has_scheme
-from cuts.text.diagnostic import usage_error
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, usage_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -101,10 +101,16 @@ class SparkLocation:
         return SparkRows(self._frame(), self._where)
 
     def private_rows(self) -> PrivateSparkRows:
-        """The rows as the trusted core has them counted."""
+        """The rows as the trusted core has them counted; `CutsError` for JSON, whose columns the rows decide about.
+
+        The cells of CSV files are texts, as in `privacy/reading`: a type that Spark infers from all rows would let one
+        row change how the others are counted.
+        """
         from cuts.sources.engine_spark.private import PrivateSparkRows
 
-        return PrivateSparkRows(self._frame(), self._where, split_order(self.location)[1])
+        if is_path(self._place) and _format_of(self._place) == "json":
+            raise CutsError([inferred_types(self._where)])
+        return PrivateSparkRows(self._frame(infer=False), self._where, split_order(self.location)[1])
 
     @property
     def _place(self) -> str:
@@ -114,7 +120,7 @@ class SparkLocation:
     def _where(self) -> str:
         return f"{SCHEME}:{self._place}"
 
-    def _frame(self) -> DataFrame:
+    def _frame(self, *, infer: bool = True) -> DataFrame:
         from cuts.sources.engine_spark.session import find_session, reported
 
         session = find_session()
@@ -125,7 +131,7 @@ class SparkLocation:
             reader = session.read.format(format)
             if format == "csv":
                 separator = "\t" if ".tsv" in self._place.lower() else ","
-                reader = reader.options(header=True, inferSchema=True, sep=separator, escape='"')
+                reader = reader.options(header=True, inferSchema=infer, sep=separator, escape='"')
             return reader.load(self._place)
 
 
@@ -196,6 +202,16 @@ def _format_of(place: str) -> str:
     """Spark's name of the format of a file; a folder without an extension has Parquet files."""
     ending = _known_ending(place)
     return "parquet" if ending is None else _FORMATS[ending]
+
+
+def inferred_types(where: str) -> Diagnostic:
+    """Files whose columns and types are those of their rows, so that one private row could change all others."""
+    return Diagnostic(
+        "not-supported",
+        f"private rows of {where} cannot be counted by Spark: the types of JSON files depend on all of their rows",
+        help="write them as Parquet, or pass a DataFrame that was read with a stated schema",
+        exit_code=PRIVACY,
+    )
 
 
 def _is_spark(data: object) -> bool:
