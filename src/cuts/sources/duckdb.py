@@ -7,6 +7,7 @@ as the rows of a file. `duckdb_query.py` runs the SQL, `duckdb_types.py` decides
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -131,7 +132,7 @@ def open_location(location: str) -> DuckDBSource:
 def beside(location: str, folder: Path) -> str:
     """The location with its database file in `folder`, if there is one of that name."""
     file, _, rest = location.removeprefix(f"{SCHEME}:").partition("?")
-    return f"{SCHEME}:{folder / file}?{rest}" if file and (folder / file).is_file() else location
+    return f"{SCHEME}:{folder / file}?{rest}" if file and os.path.isfile(folder / file) else location
 
 
 def inferred_types(label: str) -> Diagnostic:
@@ -139,7 +140,7 @@ def inferred_types(label: str) -> Diagnostic:
     return Diagnostic(
         "not-supported",
         f"{label} reads CSV or JSON files, whose types DuckDB infers from private rows",
-        help="name the files themselves, for instance `--data people.csv`, or write them to a table or to Parquet first",
+        help="name the files themselves, as in `--data people.csv`, or write them to a table or to Parquet first",
         exit_code=PRIVACY,
     )
 
