@@ -68,6 +68,9 @@ def _connected(location: Location) -> Connection:
     while True:
         try:
             return psycopg.connect(**options, autocommit=True, prepare_threshold=None)
+        except psycopg.ProgrammingError:  # such as a parameter without a meaning, which its message quotes
+            problem = no_location()
+            break
         except psycopg.OperationalError as error:
             answers = pq.PGconn.ping(make_conninfo(**options).encode()) == pq.Ping.OK
             if answers or time.monotonic() > give_up:
@@ -81,11 +84,16 @@ def _options(location: Location) -> dict[str, Any]:
     try:
         given = conninfo_to_dict(location.server)
     except psycopg.ProgrammingError:  # its message quotes the location
-        problem = unreadable("libpq cannot read the location", FORMS_HELP)
+        problem = no_location()
     else:
         defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "cuts"}
         return {**defaults, **given, "client_encoding": "utf8"}
     raise problem
+
+
+def no_location() -> CutsError:
+    """A location with parameters that libpq does not have, or values that they cannot have."""
+    return unreadable("libpq cannot read the location", FORMS_HELP)
 
 
 def table_names(location: Location) -> list[str]:
