@@ -70,6 +70,13 @@ def test_a_database_or_user_that_is_not_there_is_named(postgres: PostgresServer)
     assert 'role "nobody here" does not exist' in failure(postgres.location(table="people", user="nobody%20here"))[1]
     _, title, _ = failure(postgres.location(table="people", sslmodee="require"))
     assert title == "the location has an unknown parameter `sslmodee`"
+    _, title, _ = failure(postgres.location(table="people", connect_timeout="soon"))
+    assert title == "libpq cannot read the location"
+
+
+@pytest.mark.parametrize("options", [{"table": "a%00b"}, {"query": "SELECT%20'%00'"}, {"table": "a", "order": "%00"}])
+def test_what_postgres_cannot_write_is_an_error(postgres: PostgresServer, options: dict[str, str]) -> None:
+    assert failure(postgres.location(**options))[0] == "unreadable-table"
 
 
 def test_a_server_that_is_not_there_is_asked_again_for_a_bounded_time() -> None:

@@ -20,6 +20,7 @@ from cuts.data.encoder import columns_to_encode
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows
+from cuts.data.exchange.recast import computable
 from cuts.data.exchange.streams import ROWS, check_filled
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -100,7 +101,7 @@ class TableRows:
     def blocks(self) -> Iterator[Table]:
         """The rows in slices of the table."""
         arrow = self.table.arrow
-        return (Table(arrow.slice(start, ROWS)) for start in range(0, max(1, self.table.rows), ROWS))
+        return (Table(computable(arrow.slice(start, ROWS))) for start in range(0, max(1, self.table.rows), ROWS))
 
 
 class FileRows:
@@ -135,7 +136,7 @@ class FileRows:
             self._form = form
             for batch in batches:
                 rows += batch.num_rows
-                yield Table(pa.Table.from_batches([batch]))
+                yield Table(computable(pa.Table.from_batches([batch])))
         check_rows(rows, str(self.path))
 
 

@@ -7,6 +7,7 @@ found before a row was read, because later ones quote cells.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ def find_files(readable: Readable) -> tuple[Path, ...]:
         duckdb = _duckdb()
         with suppress(duckdb.Error), closing(duckdb.connect()) as connection:
             named = sorted(connection.get_table_names(readable.query))
-            files += [Path(name) for name in named if Path(name).is_file()]
+            files += [Path(name) for name in named if os.path.isfile(name)]
     return tuple(files)
 
 
@@ -167,7 +168,7 @@ def _connect(file: Path | None) -> Any:
     duckdb = _duckdb()
     if file is None:
         return duckdb.connect()
-    if not file.exists():
+    if not os.path.exists(file):
         raise unreadable(f"{file} does not exist", "give the path of a DuckDB database")
     try:
         return duckdb.connect(str(file), read_only=True)

@@ -7,6 +7,7 @@ names begin with `_` or `.` are not data.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -137,8 +138,8 @@ def find_parts(path: Path) -> tuple[Path, ...]:
     """
     found = _files(path)
     if not found:
-        what = "contains no table files" if path.is_dir() else "matches no files"
-        folders = path.is_dir() and any(each.is_dir() for each in path.iterdir())
+        what = "contains no table files" if os.path.isdir(path) else "matches no files"
+        folders = os.path.isdir(path) and any(each.is_dir() for each in path.iterdir())
         raise unreadable(
             f"{path} {what}", f"give a pattern such as `{path}/**/*.parquet`" if folders else EXTENSIONS_HELP
         )
@@ -153,16 +154,16 @@ def find_parts(path: Path) -> tuple[Path, ...]:
 
 def has_files(path: Path) -> bool:
     """Whether something can be read at a path: a file, a pattern that matches one, or a folder with a table in it."""
-    return path.is_file() or (_is_parts(path) and any(kind_of(file) is not None for file in _files(path)))
+    return os.path.isfile(path) or (_is_parts(path) and any(kind_of(file) is not None for file in _files(path)))
 
 
 def _files(path: Path) -> tuple[Path, ...]:
     """The files of a pattern or a folder that may be data, in the order of their names."""
-    if path.is_dir():
+    if os.path.isdir(path):
         found = [each for each in path.iterdir() if each.is_file()]
     else:
         found = [each for each in map(Path, glob(str(path), recursive=True)) if each.is_file()]
-    hidden = () if path.name.startswith(_NOT_DATA) and not path.is_dir() else _NOT_DATA
+    hidden = () if path.name.startswith(_NOT_DATA) and not os.path.isdir(path) else _NOT_DATA
     return tuple(sorted(each for each in found if not (hidden and each.name.startswith(hidden))))
 
 
@@ -177,7 +178,7 @@ def _is_parts(data: object) -> bool:
     if not isinstance(data, str | Path):
         return False
     path = Path(data)
-    return path.is_dir() or (has_magic(str(data)) and not path.exists())
+    return os.path.isdir(path) or (has_magic(str(data)) and not os.path.exists(path))  # False for impossible names
 
 
 def _open(data: str | Path, csv: CsvOptions) -> FileSource | PartsSource:

@@ -51,9 +51,9 @@ def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
 
 def check_present(path: Path) -> tuple[Kind, Compression | None]:
     """The kind and compression of a file; raises `CutsError` if it does not exist or is of an unknown kind."""
-    if path.is_dir():
+    if os.path.isdir(path):  # these are False for impossible names, where `Path` raises
         raise unreadable(f"{path} is a directory", "name the table file in it")
-    if not path.exists():
+    if not os.path.exists(path):
         raise unreadable(f"{path} does not exist", "give the path of a table")
     file_kind = kind_of(path)
     if file_kind is None:

@@ -70,6 +70,9 @@ def _connected(location: Location) -> Connection:
     while True:
         try:
             return psycopg.connect(**options, autocommit=True, prepare_threshold=None)
+        except psycopg.ProgrammingError:  # such as a parameter without a meaning, which its message quotes
+            problem = no_location()
+            break
         except psycopg.OperationalError as error:
             answers = pq.PGconn.ping(make_conninfo(**options).encode()) == pq.Ping.OK
             if answers or time.monotonic() > give_up:
@@ -85,7 +88,7 @@ def _options(location: Location) -> dict[str, Any]:
     except psycopg.ProgrammingError as error:  # its message quotes the location
         unknown = re.search(r'invalid URI query parameter: "(\w+)"', str(error))
         problem = (
-            unreadable("libpq cannot read the location", FORMS_HELP)
+            no_location()
             if unknown is None
             else unreadable(f"the location has an unknown parameter `{unknown[1]}`", _PARAMETERS_HELP)
         )
@@ -93,6 +96,11 @@ def _options(location: Location) -> dict[str, Any]:
         defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "cuts"}
         return {**defaults, **given, "client_encoding": "utf8"}
     raise problem
+
+
+def no_location() -> CutsError:
+    """A location with parameters that libpq does not have, or values that they cannot have."""
+    return unreadable("libpq cannot read the location", FORMS_HELP)
 
 
 def table_names(location: Location) -> list[str]:
