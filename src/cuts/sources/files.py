@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
-from cuts.count.rows import FileRows, rows_in
+from cuts.count.rows import FileRows, FileSetRows, rows_in
 from cuts.data.exchange.csv_dialect import CsvOptions
-from cuts.data.exchange.file_sets import FileSet, scan_set
-from cuts.data.exchange.files import FileForm
+from cuts.data.exchange.file_sets import scan_set
 from cuts.data.exchange.readable import unreadable
 from cuts.data.exchange.streams import EXTENSIONS_HELP, kind_of
-from cuts.data.table import Table
-from cuts.privacy.reading import PrivateFile
+from cuts.privacy.reading import PrivateFile, PrivateFiles
 from cuts.sources.registry import SourceKind, add_source
 
 _SCHEMES_HELP = (
@@ -96,39 +93,6 @@ class PartsSource:
         """The rows as the trusted core reads them, file by file."""
         files = (FileSource(path, self.csv).private_rows() for path in self.paths)
         return PrivateFiles(tuple(files))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FileSetRows:
-    """The rows of several files."""
-
-    files: FileSet
-
-    @property
-    def form(self) -> FileForm:
-        """How the first file is written, with the types of all."""
-        return self.files.form
-
-    def blocks(self) -> Iterator[Table]:
-        """The rows of the files in order; raises `CutsError` if a file has changed or is gone."""
-        return self.files.blocks()
-
-    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
-        """The same; of Parquet and Feather files only the columns `names`, with texts as dictionaries."""
-        # Without names the rows are surveyed, which takes texts of one type in all blocks.
-        return self.files.blocks() if names is None else self.files.blocks(names, coded=True)
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateFiles:
-    """The rows of several files for the trusted core: the first rows of a person are those of the first files."""
-
-    files: tuple[PrivateFile, ...]
-
-    def blocks(self, names: Sequence[str]) -> Iterator[Table]:
-        """The columns `names` of all rows of all files."""
-        for file in self.files:
-            yield from file.blocks(names)
 
 
 def find_parts(path: Path) -> tuple[Path, ...]:
