@@ -65,7 +65,7 @@ def test_the_map_of_the_packages_lists_the_layers_in_their_order() -> None:
 
 def test_the_top_level_holds_packages_and_entry_points_only() -> None:
     modules = {path.stem for path in (ROOT / "src" / "cuts").glob("*.py")}
-    assert modules == {"__init__", "__main__", "config", "plan", "progress", "synthesizer"}
+    assert modules == {"__init__", "__main__", "build", "config", "plan", "progress", "synthesizer"}
     assert len(layers()) - layers().count("__main__") == len(modules | PACKAGES) - 2  # less the two dunders
 
 

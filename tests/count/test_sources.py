@@ -12,17 +12,21 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import feather
 from pyarrow import parquet as pq
 
 from arrow_strategies import arrow_tables
 from cuts.count.digest import ColumnDigest
+from cuts.count.kernel import count_rows
 from cuts.count.rows import rows_in, rows_of
 from cuts.count.survey import infer_streamed, spread_sample, survey
+from cuts.data.codec import build_codec
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.files import FileForm, load, save, scan
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Identifier, Schema
 from cuts.data.table import Table
+from cuts.sources.registry import open_source
 from cuts.text.diagnostic import CutsError
 
 MANY = 40_000
@@ -400,3 +404,37 @@ def test_dictionaries_that_differ_by_block_are_put_together() -> None:
     assert found == verdict(table)
     assert isinstance(found, Schema)
     assert found.columns == (Category("x", ("low", "mid", "high", "top"), ordered=True, missing=True),)
+
+
+def _coded_floats() -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1] * 50), pa.array([1.5, float("nan")]))
+
+
+@pytest.mark.parametrize("name", ["", "table.feather", "table.parquet"])
+@pytest.mark.parametrize(
+    ("column", "has_missing"),
+    [
+        (pa.array(["a", "b"] * 50, pa.string_view()), False),
+        (pa.DictionaryArray.from_arrays(pa.array([0, 1] * 50), pa.array(["a", "b"], pa.string_view())), False),
+        (pa.DictionaryArray.from_arrays(pa.array([0, 1] * 50), pa.array(["a", None])), True),
+        (_coded_floats(), True),
+    ],
+    ids=["view", "coded view", "missing entry", "coded NaN"],
+)
+def test_layouts_that_arrow_hardly_computes_with_are_learned(
+    tmp_path: Path, column: pa.Array, has_missing: bool, name: str
+) -> None:
+    table = pa.table({"x": pa.chunked_array([column, column]), "y": ["u", "v"] * 100})
+    data: Any = table
+    if name:
+        data = tmp_path / name
+        try:
+            (feather.write_feather if name.endswith("feather") else pq.write_table)(table, data)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            pytest.skip(f"Arrow cannot write this: {error}")
+    rows = open_source(data).rows()
+    found = survey(rows, "t")
+    assert found.schema.learned("x").missing == has_missing
+    codec = build_codec(found.schema, {})
+    assert count_rows(rows, codec, [("x",)]).table(("x",)).tolist() == [100, 100]
+    assert found.sample.arrow.take(pa.array([0, 199])).num_rows == 2

@@ -92,6 +92,7 @@ def test_the_result_holds_model_table_verdicts_and_facts(tmp_path: Path) -> None
     result = run(request, output=tmp_path / "out.csv", panel=(), observer=Observer(stage=stages.append))
     assert [verdict.holds for verdict in result.verdicts] == [True, True]
     assert result.holds
+    assert repr(result) == f"<RunResult: 120 rows, 2 commands, 0 failing, fit error {result.facts.error:.2g}>"
     assert result.facts is result.model.facts
     assert result.sample.calibration is not None
     assert result.table.arrow.equals(sample_table(result.model, 120, seed=4).arrow)

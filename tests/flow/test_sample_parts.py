@@ -178,7 +178,7 @@ def test_a_finished_part_is_not_written_again_but_counted(
         ({"seed": 4}, "seed: 3 there, 4 now"),
         ({"rows": 450_000}, "rows: 460,000 there, 450,000 now"),
         ({"where": "age > 10"}, "where: none there, age > 10 now"),
-        ({"model": a_model(RULE, seed=2)}, "model: "),
+        ({"model": a_model(RULE, seed=2)}, "(another model)"),
     ],
 )
 def test_a_folder_of_another_draw_is_refused(

@@ -104,11 +104,11 @@ def test_the_footprint_of_a_wide_table_is_bounded_by_the_budget() -> None:
 def test_a_footprint_is_two_lines() -> None:
     assert as_text(Footprint(364, 812_000, True, 7_400_000, 590_000_000, rows=30_000)) == (
         "counts: 364 tables, all triples of columns; about 812,000 cells, 7 MB\n"
-        "memory: about 590 MB at the peak of a fit of 30,000 rows"
+        "memory: at most about 590 MB for a fit of 30,000 rows"
     )
     assert as_text(Footprint(30_200, 19_600_000, False, 235_000_000, 2_130_000_000)) == (
         "counts: at most 30,200 tables, chosen by dependence; about 19.6 million cells, 235 MB\n"
-        "memory: about 2.1 GB at the peak of a fit of any number of rows"
+        "memory: at most about 2.1 GB for a fit of any number of rows"
     )
 
 
@@ -127,10 +127,10 @@ print(next(line.split()[1] for line in status.splitlines() if line.startswith("V
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 @pytest.mark.parametrize(("columns", "rows"), [(12, 20_000), (90, 8_000)])
-def test_the_stated_peak_is_that_of_a_fit_within_a_factor(tmp_path: Path, columns: int, rows: int) -> None:
+def test_the_stated_peak_is_above_that_of_a_fit_and_below_twice_of_it(tmp_path: Path, columns: int, rows: int) -> None:
     table = wide(columns, rows)
     pq.write_table(table, tmp_path / "wide.parquet")
     command = [sys.executable, "-c", PEAK, str(tmp_path / "wide.parquet")]
     measured = 1024 * int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     stated = expect_footprint(infer_schema(Table(table), "wide", "label"), Config(), rows=rows).peak
-    assert stated / 1.6 < measured < 1.25 * stated
+    assert measured < stated < 2.2 * measured

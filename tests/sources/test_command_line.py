@@ -106,3 +106,34 @@ def test_what_is_read_is_not_overwritten(folder: Path, name: str, output: str) -
 def test_a_file_in_a_query_is_not_overwritten(folder: Path) -> None:
     (folder / "file.cuts").write_text(PROGRAM.format("duckdb:?query=SELECT * FROM 'one.parquet'"))
     assert "one.parquet is read by this command" in printed("run file.cuts -o one.parquet -q", folder, code=2)
+
+
+@pytest.mark.parametrize(
+    ("location", "title", "help"),
+    [
+        ("clinic.db", "clinic.db has an unknown file extension", "`duckdb:clinic.db?table=NAME`"),
+        ("duckdb:clinic.db", "names no table and no query", "write `duckdb:clinic.db?table=NAME`"),
+        ("mysql://ann@host/clinic", "`mysql://` is not a kind of location", "`postgresql://`"),
+        ("spark:", "`spark:` has an empty name", "write `spark:TABLE`"),
+    ],
+)
+def test_a_location_that_is_wrong_is_answered_by_what_to_write(
+    folder: Path, location: str, title: str, help: str
+) -> None:
+    errors = printed(f"schema show {shlex.quote(location)}", folder, code=2)
+    assert title in errors
+    assert help in errors.partition("= help: ")[2]
+
+
+def test_a_pattern_that_the_shell_replaced_is_recognised(folder: Path) -> None:
+    files = " ".join(str(path.relative_to(folder)) for path in sorted((folder / "parts").glob("*.parquet")))
+    hint = "Write a pattern such as `*.parquet` in quotes, or the shell replaces it."
+    assert printed(f"schema show {files}", folder, code=2).rstrip().endswith(hint)
+    assert hint not in printed("schema show one.parquet --nonsense", folder, code=2)
+
+
+def test_an_output_without_an_extension_may_have_meant_a_folder(folder: Path) -> None:
+    (folder / "named.cuts").write_text(PROGRAM.format("one.parquet"))
+    errors = printed("run named.cuts -o made", folder, code=2)
+    assert "made has no file extension" in errors
+    assert "`made/` for a folder of Parquet parts" in errors

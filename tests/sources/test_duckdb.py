@@ -184,6 +184,24 @@ def test_a_private_read_that_fails_shows_nothing(database: Path) -> None:
     assert found.code == "unsupported-column"
 
 
+@pytest.mark.parametrize("rows", ["x\n01/02/2020\n", '{"x": 1}\n'], ids=["csv", "jsonl"])
+def test_private_text_files_are_refused_because_duckdb_infers_their_types(
+    database: Path, tmp_path: Path, rows: str
+) -> None:
+    path = tmp_path / ("rows.jsonl" if rows.startswith("{") else "rows.csv")
+    path.write_text(rows)
+    with duckdb.connect() as connection:
+        for data in (
+            f"duckdb:?query=SELECT * FROM '{path}'",
+            f"duckdb:{database}?query=SELECT t.x FROM stays, '{path}' AS t",
+            connection.sql(f"SELECT * FROM '{path}'"),
+        ):
+            found = problem(lambda data=data: list(open_source(data).private_rows().blocks(["x"])))
+            assert (found.code, found.exit_code) == ("not-supported", 5)
+        copy = connection.sql(f"SELECT * FROM '{path}'").arrow()
+    assert sum(block.rows for block in open_source(copy).private_rows().blocks(["x"])) == 1
+
+
 # --- what is wrong
 
 

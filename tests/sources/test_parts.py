@@ -251,3 +251,16 @@ def test_a_row_outside_the_declared_schema_stops_the_fit(tmp_path: Path) -> None
     schema = Schema("p", (Integer("age", 0, 99), Category("sex", ("f", "m"))))
     request = make_request("SYNTHESIZE: p; END;", parts, schema=schema, config={"steps": 10, "components": 2})
     assert "`age` has 1 value outside the schema, the first in row 62: 400" in problem(lambda: fit(request))
+
+
+@pytest.mark.parametrize("name", ["x" * 5_000, "a\0b.csv", "*" + "x" * 5_000, "duckdb:" + "x" * 5_000 + "?table=t"])
+def test_an_impossible_name_does_not_exist(name: str, tmp_path: Path) -> None:
+    program = tmp_path / "p.cuts"
+    program.write_text(f'SYNTHESIZE: "{name.replace(chr(0), "")}"; END;')
+    for use in (
+        lambda: list(open_source(name).rows().blocks()),
+        lambda: list(open_source(name).private_rows().blocks(["x"])),
+        lambda: list(find_source(read_program(program)).rows().blocks()),
+    ):
+        with pytest.raises(CutsError):
+            use()

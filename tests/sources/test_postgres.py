@@ -116,7 +116,7 @@ def test_a_query_is_one_statement_that_only_reads(postgres: PostgresServer) -> N
         "WITH gone AS (DELETE FROM single RETURNING *) SELECT * FROM gone",
         "SELECT set_config('transaction_read_only', 'off', true), setval('s', 1)",
     ):
-        with pytest.raises(CutsError, match="the server does not run the query"):
+        with pytest.raises(CutsError, match="the query cannot be run"):
             read(postgres.location(query=query))
     assert read(postgres.location(table="single")).num_rows == 1
 
@@ -299,6 +299,15 @@ HELD = [
     f"postgresql://ann@localhost/shop?table=orders&password={SECRET}",
     f"postgresql://ann@localhost/shop?password={SECRET}&table=orders",
     f"postgresql://ann@localhost/shop?query=SELECT 1&sslpassword={SECRET}",
+    f"postgresql://ann%3A{SECRET}@localhost/shop?table=orders",
+    f"postgresql://ann@localhost/shop?table=orders&p%61ssword={SECRET}",
+    f"postgresql://ann@localhost/shop?table=orders;password={SECRET}",
+    f"postgresql://ann@localhost/shop?table=orders&oauth_client_secret={SECRET}",
+    f"postgresql:ann:{SECRET}@localhost/shop?table=orders",
+    f"host=localhost user=ann password={SECRET} dbname=shop",
+    f"postgresql:password = '{SECRET}' host=localhost",
+    f"duckdb:?query=SELECT * FROM postgres_scan('password={SECRET} host=localhost', 'public', 'orders')",
+    f"duckdb:md:shop?motherduck_token={SECRET}",
     f"postgre://ann:{SECRET}@localhost/shop?table=orders",
 ]
 
@@ -316,7 +325,7 @@ def test_a_password_in_a_location_is_refused_and_not_repeated(location: str, tmp
         assert SECRET not in repr(caught.getrepr(showlocals=False).reprcrash)
 
 
-@pytest.mark.parametrize("location", [HELD[0], HELD[3], HELD[-1]])
+@pytest.mark.parametrize("location", [HELD[0], HELD[3], HELD[-5], HELD[-1]])
 def test_no_command_prints_or_saves_a_password(location: str, tmp_path: Path) -> None:
     (tmp_path / "p.cuts").write_text(f'SYNTHESIZE: "{location}"; END;')
     (tmp_path / "q.cuts").write_text("SYNTHESIZE: orders; END;")
@@ -346,6 +355,10 @@ def test_no_command_prints_or_saves_a_password(location: str, tmp_path: Path) ->
 )
 def test_ports_and_at_signs_are_no_passwords(location: str) -> None:
     parse_location(location)
+
+
+def test_a_column_may_be_called_password() -> None:
+    parse("SYNTHESIZE: accounts; ENFORCE: password == reset IMPLIES user == new; ENFORCE: port == 1; END;")
 
 
 @pytest.mark.parametrize(
@@ -391,7 +404,7 @@ def test_a_model_keeps_the_location_but_no_password(
 
 
 def test_without_psycopg_the_extra_is_named() -> None:
-    with patch("cuts.sources.postgres.find_spec", return_value=None):
+    with patch("cuts.sources.postgres.import_module", side_effect=ImportError("no pq wrapper available")):
         for ask in ("rows", "private_rows"):
             with pytest.raises(CutsError, match="needs psycopg") as caught:
                 getattr(open_source("postgresql://localhost/shop?table=orders"), ask)()

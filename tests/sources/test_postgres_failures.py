@@ -31,7 +31,7 @@ def failure(location: str) -> tuple[str, str, str]:
     with pytest.raises(CutsError) as caught:
         list(open_source(location).rows().blocks())
     (diagnostic,) = caught.value.diagnostics
-    assert caught.value.exit_code == 2
+    assert caught.value.exit_code == (1 if diagnostic.code == "bad-query" else 2)
     return diagnostic.code, diagnostic.title, diagnostic.help or ""
 
 
@@ -69,7 +69,14 @@ def test_a_database_or_user_that_is_not_there_is_named(postgres: PostgresServer)
     )
     assert 'role "nobody here" does not exist' in failure(postgres.location(table="people", user="nobody%20here"))[1]
     _, title, _ = failure(postgres.location(table="people", sslmodee="require"))
+    assert title == "the location has an unknown parameter `sslmodee`"
+    _, title, _ = failure(postgres.location(table="people", connect_timeout="soon"))
     assert title == "libpq cannot read the location"
+
+
+@pytest.mark.parametrize("options", [{"table": "a%00b"}, {"query": "SELECT%20'%00'"}, {"table": "a", "order": "%00"}])
+def test_what_postgres_cannot_write_is_an_error(postgres: PostgresServer, options: dict[str, str]) -> None:
+    assert failure(postgres.location(**options))[0] == "unreadable-table"
 
 
 def test_a_server_that_is_not_there_is_asked_again_for_a_bounded_time() -> None:
@@ -88,12 +95,14 @@ def test_a_table_that_is_missing_is_compared_with_those_there(postgres: Postgres
     postgres.run("CREATE SCHEMA IF NOT EXISTS sales", "CREATE TABLE IF NOT EXISTS sales.invoices (n integer)")
     postgres.load("orders", pa.table({"n": [1]}))
     code, title, help = failure(postgres.location(table="Order"))
-    assert (code, title) == ("unreadable-table", "there is no table `Order` in the database")
+    assert (code, title) == ("unknown-table", "the database has no table `Order`")
     assert help == "did you mean `orders`?"
     assert failure(postgres.location(table="sales.invoice"))[2] == "did you mean `sales.invoices`?"
-    assert "there is no table `nowhere.orders`" in failure(postgres.location(table="nowhere.orders"))[1]
+    assert "the database has no table `nowhere.orders`" in failure(postgres.location(table="nowhere.orders"))[1]
     assert 'relation "orderz" does not exist' in failure(postgres.location(query="SELECT * FROM orderz"))[1]
-    assert "syntax error" in failure(postgres.location(query="SELEC 1"))[1]
+    code, title, help = failure(postgres.location(query="SELEC 1"))
+    assert (code, help) == ("bad-query", "correct the SQL; it must be one SELECT")
+    assert title == 'the query cannot be run: syntax error at or near "1"'
 
 
 def test_a_column_that_is_missing_is_named(postgres: PostgresServer) -> None:
@@ -102,7 +111,8 @@ def test_a_column_that_is_missing_is_named(postgres: PostgresServer) -> None:
         location = postgres.location(table="orders", **options)
         with pytest.raises(CutsError, match="has no column `n`") as caught:
             count_rows(open_source(location).rows(), N, [("n",)])
-        assert caught.value.diagnostics[0].code == "missing-column"
+        (diagnostic,) = caught.value.diagnostics
+        assert (diagnostic.code, diagnostic.help) == ("missing-column", "the columns are `m`")
 
 
 def test_a_right_that_is_missing_is_named(postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -224,6 +224,27 @@ def test_no_error_about_private_rows_shows_a_cell(spark: Any, capfd: pytest.Capt
     assert SECRET not in "".join(capfd.readouterr())
 
 
+def test_pyspark_does_not_print_a_cell_either(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    from pyspark.sql import functions as F
+
+    frame = spark.range(9).select(F.expr(f"CAST(IF(id = 7, '{SECRET}', '1') AS INT) AS age"), F.lit("f").alias("sex"))
+    assert problem(lambda: private(open_source(frame), 1, person=None)).startswith("core-failed")
+    assert problem(lambda: count_rows(open_source(frame).rows(), CODEC, CLIQUES)).startswith("unreadable-table")
+    assert SECRET not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv.gz", "rows.jsonl", "rows.json"])
+def test_private_text_files_are_refused_because_one_line_could_change_the_others(spark: Any, name: str) -> None:
+    text = problem(open_source(f"spark:folder/{name}").private_rows)
+    assert text.startswith(f"not-supported: private rows of spark:folder/{name} cannot be counted by Spark")
+
+
+def test_a_column_without_an_order_is_refused(spark: Any) -> None:
+    frame = spark.sql("SELECT 3 AS age, 'f' AS sex, 1 AS person, map('a', 1) AS tags")
+    text = problem(from_spark(frame, order="tags").private_rows)
+    assert text.startswith("column-type: the rows of the Spark DataFrame cannot be ordered by `tags`")
+
+
 def test_lists_are_missing_and_private_rows_are_never_read(spark: Any) -> None:
     frame = spark.sql("SELECT 3 AS age, array('f') AS sex UNION ALL SELECT 4, array('m')")
     assert private(open_source(frame), 1, person=None).table(("sex",)).tolist() == [0, 0, 2]

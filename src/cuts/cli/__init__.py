@@ -8,6 +8,9 @@ here imports torch.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +18,7 @@ import typer
 from cuts import __version__
 from cuts.cli import evaluate, ledger, program, run, sample, tables, tune
 from cuts.cli.shared import print_json, wants_json
+from cuts.data.exchange.streams import kind_of
 from cuts.model.openmp import wait_passively
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError
@@ -38,6 +42,10 @@ def main() -> None:
     wait_passively()
     try:
         app()
+    except SystemExit as stopped:
+        if stopped.code == 2 and _has_replaced_pattern(sys.argv):
+            print("Write a pattern such as `*.parquet` in quotes, or the shell replaces it.", file=sys.stderr)
+        raise
     except CutsError as error:
         print(diagnostics.as_text(error.diagnostics, error.source), file=sys.stderr)
         _print_notes(error)
@@ -51,6 +59,12 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output left
         sys.stderr.close()
         sys.exit(0)
+
+
+def _has_replaced_pattern(words: Sequence[str]) -> bool:
+    """Whether the shell seems to have replaced a pattern by the files that match: two tables, one after the other."""
+    are_tables = [kind_of(Path(word)) is not None and Path(word).is_file() for word in words]
+    return any(this and following for this, following in pairwise(are_tables))
 
 
 def _print_notes(error: BaseException) -> None:

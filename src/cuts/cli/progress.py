@@ -22,6 +22,7 @@ from cuts.text.source import Source
 
 LINE_INTERVAL = 5.0  # seconds between two lines
 QUIET_INTERVAL = 60.0  # the same with `--quiet`, on a terminal
+RATE_SECONDS = 2.0  # several processes may report their first rows at once, which is no rate yet
 
 
 @contextmanager
@@ -82,7 +83,8 @@ class _RowRate:
     def at(self, rows: int) -> float:
         """The rate now that this many rows are drawn; 0 as long as it is not known."""
         began, before = self._first = self._first or (monotonic(), rows)
-        return max(rows - before, 0) / max(monotonic() - began, 1e-3)
+        seconds = monotonic() - began
+        return 0.0 if seconds < RATE_SECONDS else max(rows - before, 0) / seconds
 
 
 def _bar(bar: Progress, doing: str) -> Observer:

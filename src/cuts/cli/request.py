@@ -83,6 +83,9 @@ def check_output(output: Path | PartsFolder) -> None:
         check_parts(output)
         check_places(output.path / "_" if output.path.is_dir() else output.path)
     else:
+        if not output.suffix:
+            help = f"write `{output}.csv` or `{output}.parquet` for one file, `{output}/` for a folder of Parquet parts"
+            raise usage_error("unwritable-file", f"{output} has no file extension", help)
         check_writable(output)
         check_places(output)
 

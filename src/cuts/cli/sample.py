@@ -109,5 +109,6 @@ def sample(
 
 
 def _help(target: Path | PartsFolder | SparkPath) -> str:
-    fewer = "ask for fewer rows with `-n`"
-    return fewer if isinstance(target, PartsFolder) else f"nothing was written; {fewer}"
+    if isinstance(target, PartsFolder):
+        return "repeat the command to continue; parts that are finished are kept"
+    return "nothing was written; ask for fewer rows with `-n`"

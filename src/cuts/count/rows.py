@@ -18,8 +18,10 @@ from cuts.count.marginals import Clique, Marginals
 from cuts.data.codec import Codec
 from cuts.data.encoder import columns_to_encode
 from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
+from cuts.data.exchange.file_sets import FileSet
 from cuts.data.exchange.files import FileForm, open_blocks, scan
 from cuts.data.exchange.readable import check_rows
+from cuts.data.exchange.recast import computable
 from cuts.data.exchange.streams import ROWS, check_filled
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -100,7 +102,7 @@ class TableRows:
     def blocks(self) -> Iterator[Table]:
         """The rows in slices of the table."""
         arrow = self.table.arrow
-        return (Table(arrow.slice(start, ROWS)) for start in range(0, max(1, self.table.rows), ROWS))
+        return (Table(computable(arrow.slice(start, ROWS))) for start in range(0, max(1, self.table.rows), ROWS))
 
 
 class FileRows:
@@ -135,8 +137,29 @@ class FileRows:
             self._form = form
             for batch in batches:
                 rows += batch.num_rows
-                yield Table(pa.Table.from_batches([batch]))
+                yield Table(computable(pa.Table.from_batches([batch])))
         check_rows(rows, str(self.path))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileSetRows:
+    """The rows of several files."""
+
+    files: FileSet
+
+    @property
+    def form(self) -> FileForm:
+        """How the first file is written, with the types of all."""
+        return self.files.form
+
+    def blocks(self) -> Iterator[Table]:
+        """The rows of the files in order; raises `CutsError` if a file has changed or is gone."""
+        return self.files.blocks()
+
+    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
+        """The same; of Parquet and Feather files only the columns `names`, with texts as dictionaries."""
+        # Without names the rows are surveyed, which takes texts of one type in all blocks.
+        return self.files.blocks() if names is None else self.files.blocks(names, coded=True)
 
 
 def blocks_to_encode(rows: Rows, codec: Codec) -> Iterator[Table]:

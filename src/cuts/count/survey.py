@@ -12,6 +12,7 @@ import pyarrow as pa
 from cuts.count.digest import MAX_DISTINCT, ColumnDigest
 from cuts.count.rows import CodedRows, Rows, RowsInPlace, Survey, SurveyOptions
 from cuts.count.spread_rows import EvenSample, sample_of_rows
+from cuts.data.exchange.recast import computable
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Schema
 from cuts.data.table import Table
@@ -186,7 +187,7 @@ def _coded(rows: Rows) -> Iterator[_Coded]:
         yield from ((block, block.arrow.schema) for block in rows.blocks())
         return
     for block in rows.coded_blocks():
-        yield block, block.arrow.schema if rows.form is None else rows.form.schema
+        yield block, block.arrow.schema if rows.form is None else computable(rows.form.schema.empty_table()).schema
 
 
 def _plain(arrow: pa.Table, types: pa.Schema) -> Table:

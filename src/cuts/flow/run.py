@@ -39,9 +39,10 @@ from cuts.model.store import Model
 from cuts.plan import Plan, Step, Way
 from cuts.privacy.transcript import Transcript
 from cuts.progress import Observer
+from cuts.text.diagnostic import counted
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunResult:
     """The outcome of a run: the model, a table drawn from it, and a verdict for every command.
 
@@ -57,6 +58,12 @@ class RunResult:
     output: Output | None = None
     discriminator: Discriminator | None = None
     drifts: tuple[Drift, ...] = ()
+
+    def __repr__(self) -> str:
+        """The outcome in one line: the model and the rows would fill the screen."""
+        failing = sum(verdict.holds is False for verdict in self.verdicts)
+        verdicts = f"{counted(len(self.verdicts), 'command')}, {failing} failing"
+        return f"<RunResult: {self.sample.rows:,} rows, {verdicts}, fit error {self.facts.error:.2g}>"
 
     @property
     def table(self) -> Table:

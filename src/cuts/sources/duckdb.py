@@ -7,6 +7,7 @@ as the rows of a file. `duckdb_query.py` runs the SQL, `duckdb_types.py` decides
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -22,9 +23,11 @@ from cuts.privacy.reading.columns import check_header, sliced
 from cuts.sources.duckdb_query import Database, GivenRelation, Readable, batches, find_files, guarded, quoted
 from cuts.sources.duckdb_types import check_types, converted
 from cuts.sources.registry import SourceKind, add_source, has_scheme
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 
 SCHEME = "duckdb"
 _LOCATION = re.compile(r"duckdb:([^?]*)\?(table|query)=(.*\S.*)", re.DOTALL)
+_INFERRED = re.compile(r"\bREAD_(?:CSV|JSON|NDJSON)")  # in a plan: tables whose types are inferred from their rows
 FORMS_HELP = "write `duckdb:FILE.db?table=NAME` or `duckdb:FILE.db?query=SELECT ...`"
 
 
@@ -102,6 +105,8 @@ class PrivateDuckDBRows:
 
     def _blocks(self, wanted: list[str]) -> Iterator[Table]:
         with self.readable.reading() as relation:
+            if _INFERRED.search(relation.explain()):
+                raise CutsError([inferred_types(self.readable.label)])
             check_header(relation.columns, wanted, self.readable.label)
             types = dict(zip(relation.columns, relation.types, strict=True))
             check_types(wanted, [types[name] for name in wanted], self.readable.label)
@@ -114,7 +119,8 @@ def open_location(location: str) -> DuckDBSource:
     """The source at `duckdb:FILE?table=NAME` or `duckdb:FILE?query=SQL`; nothing is opened yet."""
     match = _LOCATION.fullmatch(location)
     if match is None:
-        raise unreadable(f"`{location}` names no table and no query of DuckDB", FORMS_HELP)
+        help = FORMS_HELP.replace("FILE.db", location.removeprefix(f"{SCHEME}:").partition("?")[0] or "FILE.db")
+        raise unreadable(f"`{location}` names no table and no query of DuckDB", help)
     file, option, text = match.groups()
     value = _decoded(text, is_query=option == "query").strip()
     if option == "query":
@@ -127,7 +133,17 @@ def open_location(location: str) -> DuckDBSource:
 def beside(location: str, folder: Path) -> str:
     """The location with its database file in `folder`, if there is one of that name."""
     file, _, rest = location.removeprefix(f"{SCHEME}:").partition("?")
-    return f"{SCHEME}:{folder / file}?{rest}" if file and (folder / file).is_file() else location
+    return f"{SCHEME}:{folder / file}?{rest}" if file and os.path.isfile(folder / file) else location
+
+
+def inferred_types(label: str) -> Diagnostic:
+    """Text files in DuckDB, which takes their layout and types from their rows: one row could change all others."""
+    return Diagnostic(
+        "not-supported",
+        f"{label} reads CSV or JSON files, whose types DuckDB infers from private rows",
+        help="name the files themselves, as in `--data people.csv`, or write them to a table or to Parquet first",
+        exit_code=PRIVACY,
+    )
 
 
 def is_relation(data: object) -> bool:

@@ -7,6 +7,7 @@ found before a row was read, because later ones quote cells.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,10 +17,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from cuts.data.exchange.readable import unreadable
+from cuts.data.exchange.readable import bad_query, unreadable
 from cuts.data.exchange.streams import ROWS
 from cuts.data.table import Table
-from cuts.text.diagnostic import CutsError, Diagnostic, did_you_mean, listed, usage_error
+from cuts.text.diagnostic import CutsError, did_you_mean, listed, usage_error
 
 TABLE_MEMORY = "512MB"  # of DuckDB's cache; a query that sorts or joins may need more and has DuckDB's own limit
 _SETTINGS = ("SET threads = 1", "SET preserve_insertion_order = true")
@@ -141,7 +142,7 @@ def find_files(readable: Readable) -> tuple[Path, ...]:
         duckdb = _duckdb()
         with suppress(duckdb.Error), closing(duckdb.connect()) as connection:
             named = sorted(connection.get_table_names(readable.query))
-            files += [Path(name) for name in named if Path(name).is_file()]
+            files += [Path(name) for name in named if os.path.isfile(name)]
     return tuple(files)
 
 
@@ -167,7 +168,7 @@ def _connect(file: Path | None) -> Any:
     duckdb = _duckdb()
     if file is None:
         return duckdb.connect()
-    if not file.exists():
+    if not os.path.exists(file):
         raise unreadable(f"{file} does not exist", "give the path of a DuckDB database")
     try:
         return duckdb.connect(str(file), read_only=True)
@@ -220,8 +221,3 @@ def _unread(label: str, withhold: bool, error: Exception) -> CutsError:
     known = kind if kind and len(kind) < 30 and ":" not in kind else "engine"
     help = "run the query in DuckDB to see the values; TRY_CAST makes what cannot be converted missing"
     return bad_query(f"{label} failed while its rows were read ({known} error)", help)
-
-
-def bad_query(title: str, help: str) -> CutsError:
-    """SQL that is not one statement that reads, or that fails."""
-    return CutsError([Diagnostic("bad-query", title, help=help)])

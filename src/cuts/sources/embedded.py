@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class EmbeddedSource:
 
 def is_embedded(data: object) -> bool:
     """Whether a location names an embedded table rather than a file."""
-    if not isinstance(data, str) or Path(data).exists():
+    if not isinstance(data, str) or os.path.exists(data):
         return False
     name, _, split = data.partition(":")
     return datasets.find(name) is not None and split in SPLITS

@@ -7,21 +7,23 @@ names begin with `_` or `.` are not data.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import os
+import re
 from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
-from cuts.count.rows import FileRows, rows_in
+from cuts.count.rows import FileRows, FileSetRows, rows_in
 from cuts.data.exchange.csv_dialect import CsvOptions
-from cuts.data.exchange.file_sets import FileSet, scan_set
-from cuts.data.exchange.files import FileForm
+from cuts.data.exchange.file_sets import scan_set
 from cuts.data.exchange.readable import unreadable
 from cuts.data.exchange.streams import EXTENSIONS_HELP, kind_of
-from cuts.data.table import Table
-from cuts.privacy.reading import PrivateFile
+from cuts.privacy.reading import PrivateFile, PrivateFiles
 from cuts.sources.registry import SourceKind, add_source
 
+_SCHEMES_HELP = (
+    "give a file, a pattern, a folder, or a location that starts with `duckdb:`, `postgresql://` or `spark:`"
+)
 _NOT_DATA = ("_", ".")  # how the names of files begin that engines write beside parts
 
 
@@ -93,39 +95,6 @@ class PartsSource:
         return PrivateFiles(tuple(files))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FileSetRows:
-    """The rows of several files."""
-
-    files: FileSet
-
-    @property
-    def form(self) -> FileForm:
-        """How the first file is written, with the types of all."""
-        return self.files.form
-
-    def blocks(self) -> Iterator[Table]:
-        """The rows of the files in order; raises `CutsError` if a file has changed or is gone."""
-        return self.files.blocks()
-
-    def coded_blocks(self, names: Collection[str] | None = None) -> Iterator[Table]:
-        """The same; of Parquet and Feather files only the columns `names`, with texts as dictionaries."""
-        # Without names the rows are surveyed, which takes texts of one type in all blocks.
-        return self.files.blocks() if names is None else self.files.blocks(names, coded=True)
-
-
-@dataclass(frozen=True, slots=True)
-class PrivateFiles:
-    """The rows of several files for the trusted core: the first rows of a person are those of the first files."""
-
-    files: tuple[PrivateFile, ...]
-
-    def blocks(self, names: Sequence[str]) -> Iterator[Table]:
-        """The columns `names` of all rows of all files."""
-        for file in self.files:
-            yield from file.blocks(names)
-
-
 def find_parts(path: Path) -> tuple[Path, ...]:
     """The table files that a pattern matches or that are in a folder, in the order of their names.
 
@@ -133,8 +102,8 @@ def find_parts(path: Path) -> tuple[Path, ...]:
     """
     found = _files(path)
     if not found:
-        what = "contains no table files" if path.is_dir() else "matches no files"
-        folders = path.is_dir() and any(each.is_dir() for each in path.iterdir())
+        what = "contains no table files" if os.path.isdir(path) else "matches no files"
+        folders = os.path.isdir(path) and any(each.is_dir() for each in path.iterdir())
         raise unreadable(
             f"{path} {what}", f"give a pattern such as `{path}/**/*.parquet`" if folders else EXTENSIONS_HELP
         )
@@ -149,16 +118,16 @@ def find_parts(path: Path) -> tuple[Path, ...]:
 
 def has_files(path: Path) -> bool:
     """Whether something can be read at a path: a file, a pattern that matches one, or a folder with a table in it."""
-    return path.is_file() or (_is_parts(path) and any(kind_of(file) is not None for file in _files(path)))
+    return os.path.isfile(path) or (_is_parts(path) and any(kind_of(file) is not None for file in _files(path)))
 
 
 def _files(path: Path) -> tuple[Path, ...]:
     """The files of a pattern or a folder that may be data, in the order of their names."""
-    if path.is_dir():
+    if os.path.isdir(path):
         found = [each for each in path.iterdir() if each.is_file()]
     else:
         found = [each for each in map(Path, glob(str(path), recursive=True)) if each.is_file()]
-    hidden = () if path.name.startswith(_NOT_DATA) and not path.is_dir() else _NOT_DATA
+    hidden = () if path.name.startswith(_NOT_DATA) and not os.path.isdir(path) else _NOT_DATA
     return tuple(sorted(each for each in found if not (hidden and each.name.startswith(hidden))))
 
 
@@ -173,10 +142,13 @@ def _is_parts(data: object) -> bool:
     if not isinstance(data, str | Path):
         return False
     path = Path(data)
-    return path.is_dir() or (has_magic(str(data)) and not path.exists())
+    return os.path.isdir(path) or (has_magic(str(data)) and not os.path.exists(path))  # False for impossible names
 
 
 def _open(data: str | Path, csv: CsvOptions) -> FileSource | PartsSource:
+    scheme = re.match(r"([a-z][a-z0-9+.-]*)://", str(data), re.IGNORECASE) if isinstance(data, str) else None
+    if scheme is not None:
+        raise unreadable(f"`{scheme[1]}://` is not a kind of location that can be read", _SCHEMES_HELP)
     return PartsSource(Path(data), csv) if _is_parts(data) else FileSource(Path(data), csv)
 
 

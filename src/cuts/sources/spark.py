@@ -6,6 +6,7 @@ reads it is decided in `engine_spark/session.py`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuts.data.exchange.readable import unreadable
 from cuts.sources.registry import SourceKind, add_source, has_scheme
-from cuts.text.diagnostic import usage_error
+from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, usage_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -92,7 +93,7 @@ class SparkLocation:
     def paths(self) -> tuple[Path, ...]:
         """The file or folder, if it is on this machine."""
         path = Path(self._place.removeprefix("file:"))
-        return (path,) if is_path(self._place) and path.exists() else ()
+        return (path,) if is_path(self._place) and os.path.exists(path) else ()
 
     def rows(self) -> SparkRows:
         """The rows, counted by Spark's workers; `CutsError` if there is no such table."""
@@ -101,9 +102,15 @@ class SparkLocation:
         return SparkRows(self._frame(), self._where)
 
     def private_rows(self) -> PrivateSparkRows:
-        """The rows as the trusted core has them counted."""
+        """The rows as the trusted core has them counted; `CutsError` for text files.
+
+        Spark infers the types of CSV and JSON files from all rows, and a line of too many cells stops its reader: one
+        row could change how the others are counted, or whether they are.
+        """
         from cuts.sources.engine_spark.private import PrivateSparkRows
 
+        if is_path(self._place) and _format_of(self._place) in ("csv", "json"):
+            raise CutsError([private_text(self._where)])
         return PrivateSparkRows(self._frame(), self._where, split_order(self.location)[1])
 
     @property
@@ -117,16 +124,17 @@ class SparkLocation:
     def _frame(self) -> DataFrame:
         from cuts.sources.engine_spark.session import find_session, reported
 
+        place = self._place  # a location that says nothing is an error before Spark starts
         session = find_session()
         with reported("opening", self._where):
-            if not is_path(self._place):
-                return session.table(self._place)
-            format = _format_of(self._place)
+            if not is_path(place):
+                return session.table(place)
+            format = _format_of(place)
             reader = session.read.format(format)
             if format == "csv":
-                separator = "\t" if ".tsv" in self._place.lower() else ","
+                separator = "\t" if ".tsv" in place.lower() else ","
                 reader = reader.options(header=True, inferSchema=True, sep=separator, escape='"')
-            return reader.load(self._place)
+            return reader.load(place)
 
 
 def from_spark(frame: DataFrame, *, order: str | None = None) -> SparkSource:
@@ -198,6 +206,16 @@ def _format_of(place: str) -> str:
     return "parquet" if ending is None else _FORMATS[ending]
 
 
+def private_text(where: str) -> Diagnostic:
+    """Text files, which Spark reads in a way that one private row can change for all others."""
+    return Diagnostic(
+        "not-supported",
+        f"private rows of {where} cannot be counted by Spark: how it reads CSV and JSON files depends on their rows",
+        help="name the files without `spark:`, write them as Parquet, or pass a DataFrame read with a stated schema",
+        exit_code=PRIVACY,
+    )
+
+
 def _is_spark(data: object) -> bool:
     """Whether Spark has the rows; pyspark is not imported for anything else."""
     if isinstance(data, SparkSource) or has_scheme(data, SCHEME):
@@ -208,6 +226,7 @@ def _is_spark(data: object) -> bool:
 
 def _open(data: Any) -> SparkSource | SparkLocation:
     if isinstance(data, str):
+        split_order(data)  # a location that is wrong is refused before Spark is started
         return SparkLocation(data)
     return data if isinstance(data, SparkSource) else SparkSource(data)
 

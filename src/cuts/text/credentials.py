@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 from cuts.text.diagnostic import CutsError, usage_error
 
 _PASSWORD = re.compile(
     r"\b[a-z][a-z0-9+.-]*://[^\s/?#@]*:[^\s?#@]*@"  # scheme://user:password@host
-    r"|\bpostgres(?:ql)?://[^\s/?#:\[@]*:(?!\d*(?:[/?#,;\"'\s]|$))"  # what follows a colon and is no port
-    r"|\bpostgres(?:ql)?://.*[?&](?:ssl)?password=",
+    r"|\bpostgres(?:ql)?:/{0,2}\s?[^\s/?#:\[@]*:(?!\d*(?:[/?#,;\"'\s]|$))"  # what follows a colon and is no port
+    r"|\bpostgres(?:ql)?://.*[?&;]\s*(?:(?:ssl)?password|oauth_client_secret)="
+    r"|\b(?:host|hostaddr|port|dbname|user)\s*=[^=\n][^\"\n]*?\b(?:ssl)?password\s*=(?!=)"  # as libpq also takes them,
+    r"|\b(?:ssl)?password\s*=[^=\n][^\"\n]*?\b(?:host|hostaddr|port|dbname|user)\s*=(?!=)"  # in any order
+    r"|\bmotherduck_token=",
     re.IGNORECASE,
 )
 
@@ -19,7 +23,7 @@ def check_no_password(text: str) -> None:
 
     >>> check_no_password("postgresql://reader@localhost:5432/shop?table=orders")
     """
-    if _PASSWORD.search(text):
+    if _PASSWORD.search(text) or _PASSWORD.search(unquote(text)):
         raise password_in_location()
 
 

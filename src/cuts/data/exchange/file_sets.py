@@ -18,6 +18,7 @@ from cuts.data.exchange.csv_dialect import DETECT_ALL, CsvOptions
 from cuts.data.exchange.files import FileForm, open_blocks, scan, schema_of
 from cuts.data.exchange.joint_types import as_type, joint_type
 from cuts.data.exchange.readable import check_rows, check_same_columns, unreadable
+from cuts.data.exchange.recast import computable
 from cuts.data.exchange.streams import Kind, check_filled
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError
@@ -40,7 +41,7 @@ class FileSet:
             with open_blocks(path, form, only=only, coded=coded) as (_, batches):
                 for batch in batches:
                     rows += batch.num_rows
-                    yield Table(self._arranged(path, form, batch))
+                    yield Table(computable(self._arranged(path, form, batch)))
         check_rows(rows, f"{self.parts[0][0]} and the files after it")
 
     def _arranged(self, path: Path, form: FileForm, batch: pa.RecordBatch) -> pa.Table:

@@ -112,9 +112,9 @@ def _finished(folder: PartsFolder, identity: Mapping[str, Any], rows: Mapping[st
         return frozenset()
     found = _read_manifest(folder)
     differing = [
-        f"{name.replace('_', ' ')}: {_shown(found.get(name))} there, {_shown(value)} now"
+        _difference(name, found.get(name), value)
         for name, value in identity.items()
-        if found.get(name) != value
+        if found.get(name) != value and not (name == "rows_per_part" and found.get("rows") != identity.get("rows"))
     ]
     if differing:
         raise usage_error(
@@ -176,11 +176,18 @@ def _remove_unfinished(path: Path) -> None:
             entry.unlink(missing_ok=True)
 
 
+def _difference(name: str, there: Any, now: Any) -> str:
+    """In what two draws differ; a fingerprint tells nothing more than that it is another one."""
+    words = name.replace("_", " ")
+    if any(re.fullmatch("[0-9a-f]{64}", str(value)) for value in (there, now)):
+        return f"other {words}" if words.endswith("s") else f"another {words}"
+    return f"{words}: {_shown(there)} there, {_shown(now)} now"
+
+
 def _shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
-    is_hash = re.fullmatch("[0-9a-f]{64}", str(value))
-    return "none" if value is None else str(value)[: 12 if is_hash else 60]
+    return "none" if value is None else str(value)[:60]
 
 
 def other_manifest(folder: PartsFolder) -> CutsError:

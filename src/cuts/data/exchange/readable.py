@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from cuts.text.diagnostic import CutsError, usage_error
+from cuts.text.diagnostic import CutsError, Diagnostic, usage_error
 
 
 def check_names(names: Sequence[object], where: str) -> None:
@@ -78,3 +78,8 @@ def undecodable(path: object, line: int, encoding: str) -> CutsError:
         f"{path}, line {line}: some bytes are not valid {encoding}",
         "save the file as UTF-8, or state its encoding, such as cp1252",
     )
+
+
+def bad_query(title: str, help: str) -> CutsError:
+    """SQL that is not one statement that reads, or that fails."""
+    return CutsError([Diagnostic("bad-query", title, help=help)])

@@ -28,7 +28,7 @@ def dictionaries_of(table: pa.Table) -> dict[str, pa.Array]:
     coded = [field.name for field in table.schema if pa.types.is_dictionary(field.type)]
     if not coded:
         return {}
-    unified = table.select(coded).unify_dictionaries()
+    unified = computable(table.select(coded)).unify_dictionaries()
     return {name: unified.column(name).chunk(0).dictionary for name in coded if unified.column(name).num_chunks}
 
 
@@ -79,6 +79,28 @@ def plain_values(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(values.type):
         return plain_values(values.cast(values.type.value_type))
     return values.cast(pa.string()) if pa.types.is_string_view(values.type) else values
+
+
+def computable(table: pa.Table) -> pa.Table:
+    """The table without layouts that Arrow cannot take rows from or join: views, and missing values in a dictionary."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+        elif pa.types.is_dictionary(field.type):
+            chunks = table.column(place).chunks
+            is_view = pa.types.is_string_view(field.type.value_type)
+            if is_view or any(chunk.dictionary.is_null(nan_is_null=True).true_count for chunk in chunks):
+                value_type = pa.string() if is_view else field.type.value_type
+                kind = pa.dictionary(field.type.index_type, value_type, field.type.ordered)
+                values = pa.chunked_array([_decoded(chunk, value_type) for chunk in chunks], value_type)
+                table = table.set_column(place, field.name, _coded(values, kind, None))
+    return table
+
+
+def _decoded(chunk: pa.DictionaryArray, kind: pa.DataType) -> pa.Array:
+    entries = chunk.dictionary.cast(kind)
+    missing = entries.is_null(nan_is_null=True)
+    return pc.if_else(missing, None, entries).take(chunk.indices)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -51,14 +51,21 @@ def kind_of(path: Path) -> tuple[Kind, Compression | None] | None:
 
 def check_present(path: Path) -> tuple[Kind, Compression | None]:
     """The kind and compression of a file; raises `CutsError` if it does not exist or is of an unknown kind."""
-    if path.is_dir():
+    if os.path.isdir(path):  # these are False for impossible names, where `Path` raises
         raise unreadable(f"{path} is a directory", "name the table file in it")
-    if not path.exists():
+    if not os.path.exists(path):
         raise unreadable(f"{path} does not exist", "give the path of a table")
     file_kind = kind_of(path)
     if file_kind is None:
-        raise unreadable(f"{path} has an unknown file extension", EXTENSIONS_HELP)
+        raise unreadable(f"{path} has an unknown file extension", _database_help(path) or EXTENSIONS_HELP)
     return file_kind
+
+
+def _database_help(path: Path) -> str | None:
+    """How to name a table of a file that looks like a database of DuckDB."""
+    if path.suffix.lower() not in (".duckdb", ".db", ".ddb"):
+        return None
+    return f"name a table of a DuckDB database by `duckdb:{path}?table=NAME`"
 
 
 def check_filled(path: Path) -> tuple[Kind, Compression | None]:

@@ -69,6 +69,18 @@ class PrivateFile:
 
 
 @dataclass(frozen=True, slots=True)
+class PrivateFiles:
+    """The rows of several files for the trusted core: the first rows of a person are those of the first files."""
+
+    files: tuple[PrivateFile, ...]
+
+    def blocks(self, names: Sequence[str]) -> Iterator[Table]:
+        """The columns `names` of all rows of all files."""
+        for file in self.files:
+            yield from file.blocks(names)
+
+
+@dataclass(frozen=True, slots=True)
 class PrivateFrame:
     """The rows of a frame; `cells_of` makes one."""
 

@@ -11,10 +11,13 @@ from cuts.data.exchange.streams import ROWS
 from cuts.data.table import Table
 from cuts.text.diagnostic import CutsError, Diagnostic
 
+COLUMNS_HELP = "check the names of its columns, and those in the program, the schema and the location"
+HEADER_HELP = "check the column names in its first line, and the delimiter"  # of a text file
 
-def check_header(header: Sequence[str], names: Sequence[str], source: str) -> None:
+
+def check_header(header: Sequence[str], names: Sequence[str], source: str, help: str = COLUMNS_HELP) -> None:
     """Raise unless every column that was asked for is there, and only once."""
-    problems = [missing_column(name, source) for name in names if name not in header]
+    problems = [missing_column(name, source, help) for name in names if name not in header]
     if problems:
         raise CutsError(problems)
     duplicate = next((name for name in names if header.count(name) > 1), None)
@@ -22,13 +25,9 @@ def check_header(header: Sequence[str], names: Sequence[str], source: str) -> No
         raise unreadable(f"{source} has two columns named `{duplicate}`", "rename one of them")
 
 
-def missing_column(name: str, source: str) -> Diagnostic:
+def missing_column(name: str, source: str, help: str) -> Diagnostic:
     """A column that was asked for and is not there; other names are not shown, because they could be a row."""
-    return Diagnostic(
-        "missing-column",
-        f"{source} has no column `{name}`",
-        help="check the column names in its first line, and the delimiter",
-    )
+    return Diagnostic("missing-column", f"{source} has no column `{name}`", help=help)
 
 
 def wanted_columns(table: pa.Table, names: list[str]) -> pa.Table:

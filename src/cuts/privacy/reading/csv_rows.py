@@ -23,7 +23,7 @@ from cuts.data.exchange.csv_dialect import DELIMITERS
 from cuts.data.exchange.readable import unreadable
 from cuts.data.exchange.streams import reading
 from cuts.data.table import Bools, Table
-from cuts.privacy.reading.columns import check_header, sliced
+from cuts.privacy.reading.columns import HEADER_HELP, check_header, sliced
 from cuts.privacy.reading.texts import lines_of, text_array
 
 
@@ -92,7 +92,7 @@ def _find_layout(path: Path, header: bytes, names: list[str], delimiter: str | N
     layouts = [_layout(character, quote) for character in delimiter or DELIMITERS if character != quote]
     headers = [[_unquoted(cell, each).decode("utf-8", "replace") for cell in _cut(header, each)] for each in layouts]
     best = max(range(len(layouts)), key=lambda index: len(set(names) & set(headers[index])))
-    check_header(headers[best], names, str(path))
+    check_header(headers[best], names, str(path), HEADER_HELP)
     indices = tuple(headers[best].index(name) for name in names)
     return replace(layouts[best], width=len(headers[best]), indices=indices)
 

@@ -22,7 +22,7 @@ from cuts.privacy.reading.columns import check_header
 from cuts.sources.engine_spark import private_tasks, tasks
 from cuts.sources.engine_spark.columns import arrow_types, by_position, is_plain
 from cuts.sources.engine_spark.rows import add_counts
-from cuts.sources.engine_spark.session import check_workers, run_task
+from cuts.sources.engine_spark.session import check_workers, quiet_pyspark, run_task
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ class PrivateSparkRows:
         object.__setattr__(self, "_names", tuple(self.frame.columns))
         if self.order is not None:
             check_header(self._names, [self.order], self.where)
+            kind = self.frame.schema.fields[self._names.index(self.order)].dataType
+            if not is_plain(kind):
+                raise CutsError([no_order(self.order, kind.simpleString(), self.where)])
 
     def blocks(self, names: Sequence[str]) -> Iterator[Table]:
         """Nothing: private rows do not leave Spark."""
@@ -133,7 +136,8 @@ def _person(rows: DataFrame, name: str) -> tuple[Column, Column]:
 def _collected(collect: Callable[[], pa.Table], flag: str) -> pa.Table:
     """The sums of all partitions; `CutsError` without a reason if a worker or Spark failed."""
     try:
-        with_sums = collect()
+        with quiet_pyspark():
+            with_sums = collect()
     except Exception:  # Spark's message could show a cell
         with_sums = None
     if with_sums is None or tasks.FAILED in with_sums.column(flag).to_pylist():
@@ -148,4 +152,13 @@ def spark_failed() -> Diagnostic:
         "Spark could not count the private rows; the reason is withheld, because it could depend on the rows",
         help="no output was written; check that Spark can read the table, then run the program again",
         exit_code=PRIVACY,
+    )
+
+
+def no_order(name: str, kind: str, where: str) -> Diagnostic:
+    """A column that rows cannot be ordered by, because of its type."""
+    return Diagnostic(
+        "column-type",
+        f"the rows of {where} cannot be ordered by `{name}`, which is of the Spark type {kind}",
+        help="name a column of numbers, texts or moments",
     )

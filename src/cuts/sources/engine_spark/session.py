@@ -32,6 +32,7 @@ LOCAL_MASTER = "local[*]"
 LOOPBACK = "127.0.0.1"
 PROBE = "version string"
 _ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND")
+_ERROR_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # to stderr, in every process with pyspark
 _QUIET = {
     "spark.app.name": "cuts",
     "spark.log.level": "OFF",  # failures become errors of ours; Spark would print stack traces as well
@@ -101,7 +102,7 @@ def _started(chosen: Mapping[str, str]) -> SparkSession:
         os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
     conf = SparkConf(loadDefaults=False)
     conf.setAll(list(chosen.items()))
-    with _quiet_pyspark():
+    with quiet_pyspark():
         try:
             # What Java prints when it starts is about Java; whoever asks for Spark's log in its settings sees that too.
             printed = DEVNULL if "spark.log.level" in chosen else None
@@ -120,7 +121,7 @@ def reported(doing: str, where: str) -> Iterator[None]:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    with _quiet_pyspark():
+    with quiet_pyspark():
         try:
             yield
         except PySparkException as error:
@@ -130,12 +131,22 @@ def reported(doing: str, where: str) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet_pyspark() -> Iterator[None]:
-    """Without the warnings of pyspark about the versions of other packages."""
+def quiet_pyspark() -> Iterator[None]:
+    """Without the warnings of pyspark about other packages, and without its log of errors, which quotes cells."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in _ERROR_LOGGERS]
+    before = [logger.disabled for logger in loggers]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*pandas.*", category=FutureWarning)
         warnings.filterwarnings("ignore", category=DeprecationWarning)
-        yield
+        try:
+            for logger in loggers:
+                logger.disabled = True
+            yield
+        finally:
+            for logger, was_disabled in zip(loggers, before, strict=True):
+                logger.disabled = was_disabled
 
 
 def _problem(doing: str, where: str, message: str, condition: str | None) -> CutsError:
@@ -143,6 +154,11 @@ def _problem(doing: str, where: str, message: str, condition: str | None) -> Cut
     if known is not None:
         return known
     if condition in _ABSENT:
+        name = where.partition(":")[2]
+        if "/" not in name and Path(name).exists():  # Spark was asked for a table of its catalogue
+            return unreadable(
+                f"Spark has no table `{name}`", f"to read the files in {name}, write a path: `spark:./{name}`"
+            )
         return unreadable(f"{where} does not exist", "check the name, and whether Spark can reach it")
     if condition == "PATH_ALREADY_EXISTS":
         return usage_error("unwritable-file", f"{where} exists already", "name a path that does not exist yet")
@@ -150,8 +166,9 @@ def _problem(doing: str, where: str, message: str, condition: str | None) -> Cut
         return unreadable(
             f"{doing} {where} failed: Spark lost an executor", "give the executors more memory, and run it again"
         )
-    if re.search(r"No module named '?cuts\b", message):
-        return missing_on_workers()
+    absent = re.search(r"No module named '?(\w+)", message)
+    if absent is not None:  # `cuts`, or a package that it needs
+        return missing_on_workers(absent[1])
     what = condition or reason(RuntimeError(message)) or "the connection to Spark is gone"  # without values of cells
     help = "Spark's log has the details: set `spark.log.level` to ERROR in spark-defaults.conf to see it"
     return unreadable(f"{doing} {where} failed: {what}", help)
@@ -169,7 +186,7 @@ def check_workers(session: SparkSession) -> None:
 
 def run_task(frame: DataFrame, task: object, columns: str) -> DataFrame:
     """The frame that a function of Arrow batches makes of each partition."""
-    with _quiet_pyspark():
+    with quiet_pyspark():
         return frame.mapInArrow(task, columns)  # type: ignore[arg-type]
 
 
@@ -187,10 +204,13 @@ def missing_java() -> CutsError:
     return usage_error("missing-extra", "Spark cannot start: it needs Java 17 or newer", help)
 
 
-def missing_on_workers() -> CutsError:
-    """Workers without this package."""
-    help = "install it there: `pip install cuts`, or ship an environment with `spark.archives`"
-    return usage_error("missing-extra", "the Spark workers cannot import `cuts`", help)
+def missing_on_workers(module: str) -> CutsError:
+    """Workers whose Python lacks this package, or one that it needs."""
+    help = (
+        "set PYSPARK_PYTHON, before the session starts, to a Python that has `cuts`; "
+        "on a cluster run `pip install cuts` there, or ship an environment with `spark.archives`"
+    )
+    return usage_error("missing-extra", f"the Spark workers cannot import `{module}`", help)
 
 
 def other_version(found: str, ours: str) -> CutsError:

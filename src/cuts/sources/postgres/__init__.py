@@ -10,7 +10,7 @@ asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 
 from cuts.count.rows import Rows
@@ -57,8 +57,12 @@ class PostgresSource:
 
 
 def _check_installed() -> None:
-    if find_spec("psycopg") is None:
-        raise usage_error("missing-extra", "reading from PostgreSQL needs psycopg", 'pip install "cuts[postgres]"')
+    try:
+        import_module("psycopg")  # fails without libpq, too, which the extra brings along
+    except ImportError:
+        raise usage_error(
+            "missing-extra", "reading from PostgreSQL needs psycopg with libpq", 'pip install "cuts[postgres]"'
+        ) from None
 
 
 add_source(SourceKind("postgresql", is_postgres, lambda data, _: PostgresSource(parse_location(data))))

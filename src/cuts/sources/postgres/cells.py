@@ -121,8 +121,8 @@ def _decimals(column: PgColumn, bins: CategoryBins) -> list[Decimal]:
     largest = Decimal(10**precision - 1).scaleb(-scale)
     near = [Decimal(repr(number)) for number in number_bins(bins) if math.isfinite(number)]
     fitting = [number for number in near if abs(number) <= largest]
-    rounded = {number.quantize(Decimal(1).scaleb(-scale)): number for number in fitting}
-    return [decimal for decimal, number in rounded.items() if float(decimal) == float(number)]
+    rounded = [(number.quantize(Decimal(1).scaleb(-scale)), number) for number in fitting]
+    return list(dict.fromkeys(decimal for decimal, number in rounded if float(decimal) == float(number)))
 
 
 _PARSERS: dict[PgKind | None, Callable[[str], Any]] = {

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import psycopg
 
-from cuts.data.exchange.readable import unreadable
+from cuts.data.exchange.readable import bad_query, unreadable
 from cuts.data.exchange.streams import reason
-from cuts.sources.postgres.location import FORMS_HELP, Location
+from cuts.sources.postgres.location import Location
 from cuts.text.diagnostic import PRIVACY, CutsError, Diagnostic, did_you_mean, usage_error
 
 
@@ -60,11 +60,13 @@ def explained(error: psycopg.Error, location: Location, tables: Callable[[], Seq
     if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.InvalidSchemaName) and location.table:
         wanted = ".".join(location.table)
         help = did_you_mean(wanted, tables()) or "check the name, its schema (`table=SCHEMA.NAME`) and its capitals"
-        return unreadable(f"there is no table `{wanted}` in the database", help)
+        return usage_error("unknown-table", f"the database has no table `{wanted}`", help)
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return no_right(location, f": {message}")
     if state[:2] in ("42", "0A", "25"):  # about the query, not about a row
-        return unreadable(f"the server does not run {location.label}: {message}", FORMS_HELP)
+        if location.query:
+            return bad_query(f"the query cannot be run: {message}", "correct the SQL; it must be one SELECT")
+        return unreadable(f"the server cannot read {location.label}: {message}", "check the table and the location")
     return unreadable(
         f"the server could not read {location.label}: {reason(Exception(message))}",
         "correct the rows, or select others: `?query=SELECT ...`",

@@ -20,7 +20,7 @@ Counting = Literal["stream", "server"]
 SCHEMES = ("postgresql", "postgres")
 FORMS_HELP = "write `postgresql://USER@HOST:PORT/DATABASE?table=NAME`, or `?query=SELECT ...`"
 _OURS = ("table", "query", "order", "count")
-_SECRETS = ("password", "sslpassword")
+_SECRETS = ("password", "sslpassword", "oauth_client_secret")
 _NAME = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
 _NEXT_PARAMETER = re.compile(r"&(?=[A-Za-z_]+=)")  # SQL may hold other ampersands
 

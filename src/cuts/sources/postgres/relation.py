@@ -7,7 +7,7 @@ it has none; `numeric` without a precision becomes float64.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import psycopg
@@ -18,7 +18,7 @@ from cuts.data.exchange.readable import check_names, unreadable
 from cuts.sources.postgres.failures import explained
 from cuts.sources.postgres.location import Location
 from cuts.sources.postgres.server import Connection, table_names
-from cuts.text.diagnostic import CutsError
+from cuts.text.diagnostic import CutsError, listed
 from cuts.text.names import missing_column
 
 PgKind: TypeAlias = Literal[
@@ -107,7 +107,9 @@ def chosen(columns: Sequence[PgColumn], names: Sequence[str] | None, location: L
     by_name = {column.name: column for column in columns}
     absent = [name for name in names or () if name not in by_name]
     if absent:
-        raise CutsError([missing_column(name, location.label, list(by_name)) for name in absent])
+        missing = [missing_column(name, location.label, list(by_name)) for name in absent]
+        help = f"the columns are {listed(list(by_name))}"
+        raise CutsError([replace(problem, help=problem.help or help) for problem in missing])
     wanted = list(columns) if names is None else [by_name[name] for name in names]
     unknown = next((column for column in wanted if column.kind is None), None)
     if unknown is not None:

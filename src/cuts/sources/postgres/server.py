@@ -6,6 +6,7 @@ error (`failures.py`), and the caller's results are dropped with it.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -25,6 +26,7 @@ Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 CONNECT_SECONDS = 10  # that one attempt may take, unless the location says otherwise
 RETRY_SECONDS = 3.0  # for which a server that does not answer is asked again
 _PAUSE_SECONDS = 0.25
+_PARAMETERS_HELP = "parameters are `table`, `query`, `order`, `count` and those of libpq, such as `sslmode`"
 _SETTINGS = {
     "DateStyle": "ISO, YMD",
     "TimeZone": "UTC",
@@ -68,6 +70,9 @@ def _connected(location: Location) -> Connection:
     while True:
         try:
             return psycopg.connect(**options, autocommit=True, prepare_threshold=None)
+        except psycopg.ProgrammingError:  # such as a parameter without a meaning, which its message quotes
+            problem = no_location()
+            break
         except psycopg.OperationalError as error:
             answers = pq.PGconn.ping(make_conninfo(**options).encode()) == pq.Ping.OK
             if answers or time.monotonic() > give_up:
@@ -80,12 +85,22 @@ def _connected(location: Location) -> Connection:
 def _options(location: Location) -> dict[str, Any]:
     try:
         given = conninfo_to_dict(location.server)
-    except psycopg.ProgrammingError:  # its message quotes the location
-        problem = unreadable("libpq cannot read the location", FORMS_HELP)
+    except psycopg.ProgrammingError as error:  # its message quotes the location
+        unknown = re.search(r'invalid URI query parameter: "(\w+)"', str(error))
+        problem = (
+            no_location()
+            if unknown is None
+            else unreadable(f"the location has an unknown parameter `{unknown[1]}`", _PARAMETERS_HELP)
+        )
     else:
         defaults = {"connect_timeout": CONNECT_SECONDS, "application_name": "cuts"}
         return {**defaults, **given, "client_encoding": "utf8"}
     raise problem
+
+
+def no_location() -> CutsError:
+    """A location with parameters that libpq does not have, or values that they cannot have."""
+    return unreadable("libpq cannot read the location", FORMS_HELP)
 
 
 def table_names(location: Location) -> list[str]:
