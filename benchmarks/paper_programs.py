@@ -46,7 +46,7 @@ from cuts.lang.parser import parse
 from cuts.lang.spec import MeasureOf, ModelAim
 from cuts.model import store
 from cuts.model.rejection import draw_candidates
-from cuts.model.sampling import sample_chunks
+from cuts.model.sampling import plan_chunks
 from cuts.model.store import Model
 from cuts.plan import Plan, plan, settle
 from cuts.progress import FitStep, Observer
@@ -224,7 +224,8 @@ def measured(name: str, way: Way, model: Model, real: PaperTable, draws: int, se
     """The means over some draws of a model."""
     accuracies, values, after, acceptance = [], [], [], []
     for seed in range(draws):
-        chunks = list(sample_chunks(model, real.train.rows, seed=seed))
+        planned = plan_chunks(model, real.train.rows, seed=seed)
+        chunks = [planned.make(number) for number in range(planned.count)]
         table = Table.join([chunk.table for chunk in chunks])
         predicted = predict(table, real, "bins")
         accuracies.append(predicted.accuracy)

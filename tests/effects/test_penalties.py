@@ -23,13 +23,15 @@ from cuts.effects.penalties import check_size, classifier_violation
 from cuts.effects.trained import find_reference
 from cuts.flow.learn import OpenedRows
 from cuts.flow.run import RunResult, fit, make_request, run
+from cuts.flow.sample import sample
 from cuts.flow.search import tune
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import MeasureOf, ModelAim, ModelGoal, Origin, TableAim
 from cuts.model.cells import Statistics
+from cuts.model.draw import CHUNK
 from cuts.model.network import DRAWN_ROWS
-from cuts.model.sampling import sample_chunks, sample_table
+from cuts.model.sampling import plan_chunks, sample_table
 from cuts.model.store import load, save
 from cuts.text.diagnostic import CutsError
 from cuts.text.source import Span
@@ -124,13 +126,14 @@ def test_a_statistic_of_too_many_cells_is_refused() -> None:
         check_size(command, Statistics(codec, 100))
 
 
-def test_any_number_of_workers_draws_the_same_rows(ruled: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cuts.model.draw.CHUNK", 200)
-    one, two = (sample_table(ruled.model, 700, seed=2, workers=workers) for workers in (1, 3))
-    assert one.arrow.equals(two.arrow)
-    assert one.rows == 700
-    first, *_ = sample_chunks(ruled.model, 700, seed=2)
-    assert first.rejection is not None
+def test_any_number_of_workers_draws_the_same_rows(ruled: RunResult) -> None:
+    rows = CHUNK + 700
+    one, two = (sample(ruled.model, rows, seed=2, workers=workers) for workers in (1, 2))
+    assert one.table.arrow.equals(two.table.arrow)
+    assert one.rows == two.rows == rows
+    assert one.rejection == two.rejection
+    assert one.rejection is not None
+    assert one.rejection.accepted >= rows
 
 
 def test_where_is_met_by_rejection_too(ruled: RunResult) -> None:
@@ -236,7 +239,7 @@ def test_a_program_without_commands_is_drawn_from_the_network() -> None:
     assert model.network is not None
     assert model.facts.acceptance is None
     assert model.facts.steps == 60
-    assert [chunk.rejection for chunk in sample_chunks(model, 50)] == [None]
+    assert plan_chunks(model, 50).make(0).rejection is None
     table = sample_table(model, 20_000, seed=3)
     for column, value in (("sex", "m"), ("paid", "yes"), ("kind", "b")):
         real, drawn = (np.array(t.arrow[column].to_pylist()) == value for t in (people(), table))
