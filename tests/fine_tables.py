@@ -63,7 +63,7 @@ def random_codes(codec: Codec, rows: int, seed: int) -> Codes:
 
 def in_bins(values: Floats, bins: NumericBins, codes: np.ndarray) -> bool:
     """Whether values lie in their bins, and are missing exactly where the bin says so."""
-    missing = codes == len(bins.edges)
+    missing = codes >= len(bins.edges)  # or texts
     if (np.isnan(values) != missing).any():
         return False
     place = np.searchsorted(np.array(bins.edges), values[~missing], side="right") - 1

@@ -218,7 +218,7 @@ def test_private_text_files_are_refused_because_duckdb_infers_their_types(
 def test_a_location_that_names_nothing_is_explained(database: Path, rest: str, title: str) -> None:
     found = problem(lambda: open_source(f"duckdb:{database}{rest}"))
     assert title in found.title
-    assert "duckdb:FILE.db?table=NAME" in str(found.help)
+    assert f"duckdb:{database}?table=NAME" in str(found.help)
     assert "no database file" in problem(lambda: open_source("duckdb:?table=stays")).title
 
 

@@ -74,9 +74,16 @@ def test_a_database_or_user_that_is_not_there_is_named(postgres: PostgresServer)
     assert title == "libpq cannot read the location"
 
 
-@pytest.mark.parametrize("options", [{"table": "a%00b"}, {"query": "SELECT%20'%00'"}, {"table": "a", "order": "%00"}])
-def test_what_postgres_cannot_write_is_an_error(postgres: PostgresServer, options: dict[str, str]) -> None:
-    assert failure(postgres.location(**options))[0] == "unreadable-table"
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"table": "a%00b"}, "unknown-table"),
+        ({"query": "SELECT%20'%00'"}, "bad-query"),
+        ({"table": "a", "order": "%00"}, "unknown-table"),
+    ],
+)
+def test_what_postgres_cannot_write_is_an_error(postgres: PostgresServer, options: dict[str, str], code: str) -> None:
+    assert failure(postgres.location(**options))[0] == code
 
 
 def test_a_server_that_is_not_there_is_asked_again_for_a_bounded_time() -> None:
