@@ -2,7 +2,7 @@
 
     python benchmarks/paper_update.py --data DIR [--target 84.5] [--steps 2000] [--most-seconds 1500]
 
-The paper's update is that of the preset: its network makes 15,000 hard rows, 16 three-way marginals with the label are
+In each step of the preset, the network generates 15,000 hard rows, 16 three-way marginals with the label are
 compared with those of the train rows (half the mean over cells of |p - q|), Adam takes a step; all marginals have their
 turn, in a new random order, before one has its next. The marginals are made by matrix products, which give what the
 published code sums row by row at about a fifth of its cost, so the ratio flatters the paper. Its rate decays over

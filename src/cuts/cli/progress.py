@@ -27,7 +27,7 @@ RATE_SECONDS = 2.0  # several processes may report their first rows at once, whi
 
 @contextmanager
 def show_progress(quiet: bool, doing: str = "starting") -> Iterator[Observer]:
-    """The observer that shows the progress of long work on stderr; `doing` is said of what comes before any stage."""
+    """An observer that shows the progress of long work on stderr; `doing` names the work before the first stage."""
     if quiet and sys.stderr.isatty():
         with _signs_of_life(doing) as observer:
             yield observer

@@ -59,7 +59,7 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class SurveyOptions:
-    """What a survey is told: the names in the schema, the columns to leave out, the limits of memory."""
+    """Options of a survey: names for the schema, columns to leave out, and limits on memory."""
 
     name: str
     label: str | None = None

@@ -200,7 +200,7 @@ def _reply(part: int, kind: str, place: int, data: bytes) -> pa.RecordBatch:
 
 
 def read_options(data: bytes) -> SurveyOptions:
-    """What a survey is told, from JSON."""
+    """The options of a survey, read from JSON."""
     return msgspec.json.decode(data, type=SurveyOptions)
 
 

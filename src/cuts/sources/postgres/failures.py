@@ -1,4 +1,4 @@
-"""What is said when a PostgreSQL server fails. Of private rows nothing is said that could depend on a row."""
+"""Errors of a PostgreSQL server. Those of a private read never contain anything that could depend on a row."""
 
 from __future__ import annotations
 
