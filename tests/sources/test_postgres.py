@@ -304,6 +304,7 @@ HELD = [
     f"postgresql://ann@localhost/shop?table=orders;password={SECRET}",
     f"postgresql://ann@localhost/shop?table=orders&oauth_client_secret={SECRET}",
     f"postgresql:ann:{SECRET}@localhost/shop?table=orders",
+    f"postgresql://ann@localhost:{SECRET}/shop?table=orders",
     f"host=localhost user=ann password={SECRET} dbname=shop",
     f"postgresql:password = '{SECRET}' host=localhost",
     f"duckdb:?query=SELECT * FROM postgres_scan('password={SECRET} host=localhost', 'public', 'orders')",

@@ -9,7 +9,7 @@ from cuts.text.diagnostic import CutsError, usage_error
 
 _PASSWORD = re.compile(
     r"\b[a-z][a-z0-9+.-]*://[^\s/?#@]*:[^\s?#@]*@"  # scheme://user:password@host
-    r"|\bpostgres(?:ql)?:/{0,2}\s?[^\s/?#:\[@]*:(?!\d*(?:[/?#,;\"'\s]|$))"  # what follows a colon and is no port
+    r"|\bpostgres(?:ql)?:/{0,2}\s?(?:[^\s/?#:\[@]*@)?[^\s/?#:\[@]*:(?!\d*(?:[/?#,;\"'\s]|$))"  # a colon without a port
     r"|\bpostgres(?:ql)?://.*[?&;]\s*(?:(?:ssl)?password|oauth_client_secret)="
     r"|\b(?:host|hostaddr|port|dbname|user)\s*=[^=\n][^\"\n]*?\b(?:ssl)?password\s*=(?!=)"  # as libpq also takes them,
     r"|\b(?:ssl)?password\s*=[^=\n][^\"\n]*?\b(?:host|hostaddr|port|dbname|user)\s*=(?!=)"  # in any order
