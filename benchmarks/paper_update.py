@@ -1,6 +1,6 @@
 """Accuracy against CPU time on Adult with 32 even bins: pre-training of the preset `paper` against the default fit.
 
-    python benchmarks/paper_update.py --data DIR [--target 84.5] [--steps 2000] [--most-seconds 1500]
+    python benchmarks/paper_update.py --data DIR [--target 84.5] [--steps 2000] [--max-seconds 1500]
 
 In each step of the preset, the network generates 15,000 hard rows, 16 three-way marginals with the label are
 compared with those of the train rows (half the mean over cells of |p - q|), Adam takes a step; all marginals have their
@@ -69,7 +69,7 @@ def main() -> None:
     default = our_fit(real, Config(threads=asked.threads), asked.draws, asked.seed, "ours, default")
     report(default)
     work = train_as_paper(
-        real, asked.draws, asked.seed, asked.threads, asked.check_every, asked.most_seconds, asked.steps
+        real, asked.draws, asked.seed, asked.threads, asked.check_every, asked.max_seconds, asked.steps
     )
     papers = list(until(asked.target, work, go_on=asked.go_on))
     paper = next((point for point in papers if point.accuracy >= asked.target), None)
@@ -90,7 +90,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the tables")
     parser.add_argument("--target", type=float, default=84.5, help="accuracy in percent")
-    parser.add_argument("--most-seconds", type=float, default=1_500, help="CPU seconds the paper's update may take")
+    parser.add_argument("--max-seconds", type=float, default=1_500, help="CPU seconds the paper's update may take")
     parser.add_argument("--steps", type=int, default=10_000, help="over which the paper's rate decays")
     parser.add_argument("--go-on", action="store_true", help="past the accuracy, until the time is up")
     parser.add_argument("--check-every", type=float, default=60, help="CPU seconds between two looks at it")
@@ -164,7 +164,7 @@ def our_fit(real: PaperTable, config: Config, draws: int, seed: int, way: str) -
 
 
 def train_as_paper(
-    real: PaperTable, draws: int, seed: int, threads: int, check_every: float, most_seconds: float, steps: int
+    real: PaperTable, draws: int, seed: int, threads: int, check_every: float, max_seconds: float, steps: int
 ) -> Iterator[Point]:
     """Looks at the pre-training of the preset every so many CPU seconds, until it has had its time or its steps."""
     clock = Clock()
@@ -180,7 +180,7 @@ def train_as_paper(
             optimiser = torch.optim.Adam(backbone.parameters(), lr=backbone.learning_rate, fused=True)
             schedule = Schedule(steps, PAPER_SETTINGS)
         next_look = check_every
-        while schedule.has_steps_left and clock.seconds < most_seconds:
+        while schedule.has_steps_left and clock.seconds < max_seconds:
             with clock.running():
                 optimiser.param_groups[0]["lr"] = backbone.learning_rate * schedule.factor
                 loss, error = tables.loss(backbone.mixture())
@@ -188,7 +188,7 @@ def train_as_paper(
                 loss.backward()
                 optimiser.step()
                 schedule.advance(error)
-            if clock.seconds >= min(next_look, most_seconds) or not schedule.has_steps_left:
+            if clock.seconds >= min(next_look, max_seconds) or not schedule.has_steps_left:
                 next_look = clock.seconds + check_every
                 draw = drawing(backbone.network, codec, real.train.rows, seed)
                 yield looked("paper's update", schedule.step, clock.seconds, real, draw, draws)

@@ -36,7 +36,7 @@ from cuts.model.sampling import sample_table
 from cuts.privacy.ledger_file import LedgerFile
 from cuts.privacy.reading import cells_of
 from cuts.privacy.transcript import Transcript, render, transcript_from
-from cuts.progress import Observer
+from cuts.progress import Observer, Round
 
 PARTS = ("tables", "rules", "fair", "curve", "raw")
 TABLES = ("adult", "german", "compas")
@@ -131,8 +131,14 @@ def make_release(real: PaperTable, epsilon: float, seed: int, config: Config) ->
     with tempfile.TemporaryDirectory() as folder:
         account = release.Account(LedgerFile(Path(folder) / "ledger.jsonl"), real.name)
         request = make_request(program, seed=seed, config=config)
-        made = release.measure(request, real.schema, cells_of(real.train), account, Observer())
+        made = release.measure(request, real.schema, cells_of(real.train), account, Observer(measured=say_round))
     return transcript_from(json.loads(render(made)))
+
+
+def say_round(last: Round) -> None:
+    """Print every tenth round of a release."""
+    if last.number % 10 == 0:
+        say(f"  round {last.number}: {100 * last.spent:.1f} % of the budget spent, noise {last.sigma:.0f}")
 
 
 def figures(table: Table, real: PaperTable) -> dict[str, float | None]:
