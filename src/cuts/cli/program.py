@@ -11,7 +11,7 @@ import typer
 from cuts import plan
 from cuts.assess import render as verdicts
 from cuts.assess.verify import holds
-from cuts.cli import pages, precision
+from cuts.cli import precision
 from cuts.cli.options import (
     ConfigOption,
     DelimiterOption,
@@ -33,6 +33,7 @@ from cuts.data.schema import Schema
 from cuts.flow import before_release, checks, inputs, judge
 from cuts.lang.parser import parse_source
 from cuts.lang.printer import render
+from cuts.text import pages
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError, counted
 from cuts.text.files import read_text, write_text

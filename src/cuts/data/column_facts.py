@@ -57,7 +57,9 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
         if isinstance(bins, NumericBins):
             notes += _text_notes(bins, limits)
         facts.append(
-            ColumnFacts(column.name, _kind(column), _values(column), missing, bins.size if bins else 0, tuple(notes))
+            ColumnFacts(
+                column.name, kind_name(column), values_text(column), missing, bins.size if bins else 0, tuple(notes)
+            )
         )
     return tuple(facts)
 
@@ -105,7 +107,8 @@ def _follows(column: IntArray, source: IntArray) -> bool:
     return len(pairs) == len(np.unique(source))
 
 
-def _kind(column: Column) -> str:
+def kind_name(column: Column) -> str:
+    """The kind of a column, as people are shown it."""
     match column:
         case Category():
             return "ordered category" if column.ordered else "category"
@@ -123,7 +126,8 @@ def _kind(column: Column) -> str:
             assert_never(column)
 
 
-def _values(column: Column) -> str:
+def values_text(column: Column) -> str:
+    """The number of categories of a column, or its range."""
     match column:
         case Category():
             return counted(len(column.categories), "value")
