@@ -40,7 +40,7 @@ def main() -> None:
     """Run the command line; a problem with the input is a message and an exit code, never a traceback."""
     wait_passively()
     try:
-        app()
+        app(prog_name="cuts")  # also as `python -m cuts`: the shell completes the same name
     except SystemExit as stopped:
         if stopped.code == 2 and _has_replaced_pattern(sys.argv):
             print("Write a pattern such as `*.parquet` in quotes, or the shell replaces it.", file=sys.stderr)

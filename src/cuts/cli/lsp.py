@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cuts import __version__
+from cuts.cli import completion
 from cuts.text.diagnostic import usage_error
 
 app = typer.Typer()
@@ -23,6 +24,7 @@ def lsp(
             help="Schema of all programs, .toml or .json. Default: the embedded table's, `NAME.toml` beside the "
             "program for the data `NAME`, or inferred from the rows.",
             show_default=False,
+            autocompletion=completion.schemas,
         ),
     ] = None,
 ) -> None:

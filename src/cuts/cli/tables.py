@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cuts import datasets
+from cuts.cli import completion
 from cuts.cli.options import (
     DelimiterOption,
     DropOption,
@@ -49,7 +50,12 @@ app.add_typer(schema_app, name="schema")
 def datasets_command(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="Table to write; without it, all are listed.", show_default=False),
+        typer.Argument(
+            metavar="NAME",
+            help="Table to write; without it, all are listed.",
+            show_default=False,
+            autocompletion=completion.data_sets,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -140,6 +146,7 @@ def schema_show(
             metavar="FILE",
             help="Schema, .toml or .json; --drop and --id have no effect then. Default: inferred from the rows.",
             show_default=False,
+            autocompletion=completion.schemas,
         ),
     ] = None,
     drop: DropOption = None,
@@ -166,7 +173,15 @@ def schema_show(
 
 @schema_app.command("check")
 def schema_check(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="Schema, .toml or .json.", show_default=False)],
+    schema: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCHEMA",
+            help="Schema, .toml or .json.",
+            show_default=False,
+            autocompletion=completion.schemas,
+        ),
+    ],
     table: TableArgument,
     delimiter: DelimiterOption = None,
     quote: QuoteOption = None,
