@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from console import blocks
+from cuts.cli.shared import checked
 from cuts.editor import library as libraries
 from cuts.editor import words
 from cuts.editor.completion import Item, completions
@@ -20,6 +22,7 @@ from cuts.editor.problems import problems
 from cuts.lang.keywords import RESERVED
 from cuts.lang.privacy import _KEYS
 from cuts.lang.syntax import KIND_ALIASES
+from cuts.text.diagnostic import CutsError
 from cuts.text.source import Source
 from cuts.vocab.functions import NAMED_FUNCTIONS
 from cuts.vocab.names import measures
@@ -117,6 +120,30 @@ def test_a_proposed_correction_leaves_a_program_without_errors(wrong: str, right
     corrected = wrong[: found.fix.span.start] + found.fix.text + wrong[found.fix.span.end :]
     assert corrected == right
     assert codes(corrected) == []
+
+
+EXAMPLES_OF_ERRORS = [
+    pytest.param(block.body, id=f"{path.stem}-{number}")
+    for path in sorted((ROOT / "docs" / "reference" / "errors").glob("*.md"))
+    for number, block in enumerate(blocks(path.read_text(encoding="utf-8")))
+    if block.kind == "cuts"
+]
+
+
+@pytest.mark.parametrize("text", EXAMPLES_OF_ERRORS)
+def test_an_editor_shows_what_cuts_check_says(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.cuts"
+    path.write_text(text)
+    try:
+        found = checked(path, None, None, {}).diagnostics
+    except CutsError as error:
+        found = error.diagnostics
+    expected = [problem.code for problem in found]
+    shown = [code for code, _ in codes(text, tmp_path)]
+    if "open-placeholder" in expected:  # an editor goes on
+        assert set(expected) <= set(shown)
+    else:
+        assert sorted(map(str, shown)) == sorted(expected)
 
 
 # --- completion
