@@ -6,6 +6,7 @@ The only module that imports `pygls` and its types.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -184,7 +185,7 @@ class _Session:
 
 def _plain(method: Any) -> Any:
     """A method as a function, on which `pygls` can set attributes."""
-    if asyncio.iscoroutinefunction(method):
+    if inspect.iscoroutinefunction(method):
 
         async def later(params: Any) -> Any:
             return await method(params)
