@@ -37,9 +37,11 @@ figures: $(INSTALLED)
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-$(INSTALLED): pyproject.toml constraints.txt
+# The language server is tested with pygls in .venv/lsp: it needs a newer attrs than dp-accounting allows in .venv.
+$(INSTALLED): pyproject.toml constraints.txt constraints-lsp.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cuts needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet -c constraints.txt --editable . --group test --group check
+	$(BIN)/python -m pip install --quiet --no-warn-conflicts -c constraints-lsp.txt --upgrade --target .venv/lsp --group lsp
 	touch $(INSTALLED)

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from console import run_page
-from cuts.cli import pages
+from cuts.text import pages
 from cuts.text.diagnostic import Code
 
 ROOT = Path(__file__).parent.parent

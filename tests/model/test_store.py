@@ -21,7 +21,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cuts.cli.pages import page
 from cuts.config import Config
 from cuts.data.binning import fit_codec
 from cuts.data.codec_file import codec_data
@@ -34,6 +33,7 @@ from cuts.model.group_shares import GroupShare
 from cuts.model.mixture import Mixture
 from cuts.model.store import Model, fingerprint, load, save
 from cuts.text.diagnostic import CutsError
+from cuts.text.pages import page
 
 ROWS = Table(
     pa.table(

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from cuts import __version__
-from cuts.cli import datasets, evaluate, ledger, program, run, sample, tables, tune
+from cuts.cli import datasets, evaluate, ledger, lsp, program, run, sample, tables, tune
 from cuts.cli.shared import print_json, wants_json
 from cuts.data.exchange.streams import kind_of
 from cuts.model.openmp import wait_passively
@@ -28,11 +28,10 @@ __all__ = ["app", "main"]
 app = typer.Typer(
     help="Generate synthetic tables that satisfy the constraints of a program.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _commands in (run.app, sample.app, tune.app, program.app, evaluate.app, datasets.app, tables.app):
+for _commands in (run.app, sample.app, tune.app, program.app, evaluate.app, datasets.app, tables.app, lsp.app):
     app.add_typer(_commands)
 app.add_typer(ledger.app, name="ledger")
 
@@ -41,7 +40,7 @@ def main() -> None:
     """Run the command line; a problem with the input is a message and an exit code, never a traceback."""
     wait_passively()
     try:
-        app()
+        app(prog_name="cuts")  # also as `python -m cuts`: the shell completes the same name
     except SystemExit as stopped:
         if stopped.code == 2 and _has_replaced_pattern(sys.argv):
             print("Write a pattern such as `*.parquet` in quotes, or the shell replaces it.", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cuts import datasets
+from cuts.cli import completion
 from cuts.cli.options import FormatOption, Split
 from cuts.cli.shared import print_json, say
 from cuts.data.column_facts import column_kind, column_values
@@ -26,7 +27,10 @@ def datasets_command(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="Table to describe or write; without it, all are listed.", show_default=False
+            metavar="NAME",
+            help="Table to describe or write; without it, all are listed.",
+            show_default=False,
+            autocompletion=completion.data_sets,
         ),
     ] = None,
     output: Annotated[

@@ -14,6 +14,7 @@ from cuts.assess.evaluate import evaluate as evaluate_tables
 from cuts.assess.features import Features
 from cuts.assess.grid import Bins
 from cuts.assess.request import PARTS, EvaluateOptions, Part, unknown_column
+from cuts.cli import completion
 from cuts.cli.options import (
     DelimiterOption,
     DropOption,
@@ -37,7 +38,15 @@ app = typer.Typer()
 
 @app.command()
 def evaluate(
-    synthetic: Annotated[str, typer.Argument(metavar="SYNTHETIC", help="Synthetic table: a file.", show_default=False)],
+    synthetic: Annotated[
+        str,
+        typer.Argument(
+            metavar="SYNTHETIC",
+            help="Synthetic table: a file.",
+            show_default=False,
+            autocompletion=completion.tables,
+        ),
+    ],
     train: Annotated[
         str,
         typer.Option(
@@ -45,6 +54,7 @@ def evaluate(
             metavar="TABLE",
             help="Real rows it was generated from: a file, or an embedded table such as `adult:train`.",
             show_default=False,
+            autocompletion=completion.tables,
         ),
     ],
     test: Annotated[
@@ -54,6 +64,7 @@ def evaluate(
             metavar="TABLE",
             help="Real rows it was not generated from, such as `adult:test`. Default: a quarter of the train rows.",
             show_default=False,
+            autocompletion=completion.tables,
         ),
     ] = None,
     target: Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cuts.cli import options
+from cuts.cli import completion, options
 from cuts.cli.request import check_apart, check_places, read_transcript
 from cuts.cli.shared import print_json
 from cuts.data.schema import fingerprint
@@ -28,7 +28,13 @@ app = typer.Typer(help="Show the privacy budget spent, or export a release.", no
 NO_TOTAL = "releases of different units, whose costs cannot be added up"
 
 ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="Private model, a .synth file, or a transcript.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="Private model, a .synth file, or a transcript.",
+        show_default=False,
+        autocompletion=completion.models,
+    ),
 ]
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
+from cuts.cli import completion
 from cuts.cli.shared import values
 from cuts.config import Config, config_from, read_config
 from cuts.data.exchange.csv_dialect import CsvOptions
@@ -41,7 +42,12 @@ def parse_count(text: str) -> int:
     return int(number)
 
 
-ProgramPath = Annotated[Path, typer.Argument(metavar="PROGRAM", help="Program, a .cuts file.", show_default=False)]
+ProgramPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PROGRAM", help="Program, a .cuts file.", show_default=False, autocompletion=completion.programs
+    ),
+]
 TableArgument = Annotated[
     str,
     typer.Argument(
@@ -49,6 +55,7 @@ TableArgument = Annotated[
         help="Table: a .csv, .tsv, .parquet, .feather or .jsonl file, a folder or pattern of such files, "
         "a database such as `duckdb:FILE.db?table=NAME`, or an embedded one such as `adult:test`.",
         show_default=False,
+        autocompletion=completion.tables,
     ),
 ]
 DataOption = Annotated[
@@ -59,6 +66,7 @@ DataOption = Annotated[
         help="Real table: a file, a pattern, a database such as `duckdb:FILE.db?table=NAME`, or an embedded one, such "
         "as `adult`. Default: the one the program names.",
         show_default=False,
+        autocompletion=completion.tables,
     ),
 ]
 SchemaOption = Annotated[
@@ -68,6 +76,7 @@ SchemaOption = Annotated[
         metavar="FILE",
         help="Schema, .toml or .json. Default: the embedded table's, or inferred from the rows.",
         show_default=False,
+        autocompletion=completion.schemas,
     ),
 ]
 LabelOption = Annotated[
@@ -86,7 +95,14 @@ SetOption = Annotated[
     ),
 ]
 ConfigOption = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings of the fit, .toml.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Settings of the fit, .toml.",
+        show_default=False,
+        autocompletion=completion.settings_files,
+    ),
 ]
 PresetOption = Annotated[
     str | None,
@@ -95,6 +111,7 @@ PresetOption = Annotated[
         metavar="NAME",
         help="Settings by name: `paper` is the system of the paper as it is written. --config overrides them.",
         show_default=False,
+        autocompletion=completion.presets,
     ),
 ]
 SeedOption = Annotated[
@@ -149,6 +166,7 @@ TranscriptOption = Annotated[
         metavar="FILE",
         help="Fit from an existing private release (a private .synth model, or a transcript); no rows are read.",
         show_default=False,
+        autocompletion=completion.models,
     ),
 ]
 DataIdOption = Annotated[

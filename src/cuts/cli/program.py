@@ -11,7 +11,7 @@ import typer
 from cuts import plan
 from cuts.assess import render as verdicts
 from cuts.assess.verify import holds
-from cuts.cli import pages, precision
+from cuts.cli import completion, precision
 from cuts.cli.options import (
     ConfigOption,
     DelimiterOption,
@@ -33,6 +33,7 @@ from cuts.data.schema import Schema
 from cuts.flow import before_release, checks, inputs, judge
 from cuts.lang.parser import parse_source
 from cuts.lang.printer import render
+from cuts.text import pages
 from cuts.text import render as diagnostics
 from cuts.text.diagnostic import CutsError, counted
 from cuts.text.files import read_text, write_text
@@ -51,6 +52,7 @@ def check(
             metavar="TABLE",
             help="Real table: also warn about conditions and groups with too few rows.",
             show_default=False,
+            autocompletion=completion.tables,
         ),
     ] = None,
     schema: SchemaOption = None,
@@ -112,6 +114,7 @@ def plan_command(
             metavar="TABLE",
             help="Real table to infer the schema from, if neither the program nor --schema gives one.",
             show_default=False,
+            autocompletion=completion.tables,
         ),
     ] = None,
     schema: SchemaOption = None,
@@ -151,7 +154,12 @@ def plan_command(
 @app.command()
 def explain(
     code: Annotated[
-        str | None, typer.Argument(metavar="CODE", help="Code of an error or warning, such as unknown-column.")
+        str | None,
+        typer.Argument(
+            metavar="CODE",
+            help="Code of an error or warning, such as unknown-column.",
+            autocompletion=completion.codes,
+        ),
     ] = None,
 ) -> None:
     """Explain an error or warning code, or list all codes.
@@ -172,6 +180,7 @@ def verify(
             metavar="TABLE",
             help="Real table: its statistics are shown too, and classifiers are tested on it.",
             show_default=False,
+            autocompletion=completion.tables,
         ),
     ] = None,
     model: Annotated[
@@ -181,6 +190,7 @@ def verify(
             metavar="FILE",
             help="Model, .synth: default tolerances are those of the rows it was fitted to, unless --real is given.",
             show_default=False,
+            autocompletion=completion.models,
         ),
     ] = None,
     schema: SchemaOption = None,

@@ -9,7 +9,7 @@ import typer
 
 from cuts.assess import render
 from cuts.assess.verify import holds
-from cuts.cli import options
+from cuts.cli import completion, options
 from cuts.cli.progress import show_progress
 from cuts.cli.request import check_apart, check_output
 from cuts.cli.run_result import rejection_data, rejection_text, written, written_data
@@ -24,7 +24,12 @@ app = typer.Typer()
 
 @app.command()
 def sample(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model, a .synth file.", show_default=False)],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model, a .synth file.", show_default=False, autocompletion=completion.models
+        ),
+    ],
     output: Annotated[
         str,
         typer.Option(

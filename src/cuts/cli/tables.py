@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cuts.cli import completion
 from cuts.cli.options import (
     DelimiterOption,
     DropOption,
@@ -105,6 +106,7 @@ def schema_show(
             metavar="FILE",
             help="Schema, .toml or .json; --drop and --id have no effect then. Default: inferred from the rows.",
             show_default=False,
+            autocompletion=completion.schemas,
         ),
     ] = None,
     drop: DropOption = None,
@@ -131,7 +133,15 @@ def schema_show(
 
 @schema_app.command("check")
 def schema_check(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", help="Schema, .toml or .json.", show_default=False)],
+    schema: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCHEMA",
+            help="Schema, .toml or .json.",
+            show_default=False,
+            autocompletion=completion.schemas,
+        ),
+    ],
     table: TableArgument,
     delimiter: DelimiterOption = None,
     quote: QuoteOption = None,

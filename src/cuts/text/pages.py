@@ -17,7 +17,22 @@ def page(code: str) -> str:
             f"there is no error code `{code}`",
             did_you_mean(code, available) or "`cuts explain` lists all codes",
         )
-    return (_folder() / f"{code}.md").read_text(encoding="utf-8")
+    return location(code).read_text(encoding="utf-8")
+
+
+def location(code: str) -> Path:
+    """The file of a code's page."""
+    return _folder() / f"{code}.md"
+
+
+def first_sentence(code: str) -> str:
+    """What a code means, in one sentence: the first paragraph of its page.
+
+    >>> first_sentence("unknown-code")
+    '`cuts explain` was called with a code that does not exist.'
+    """
+    _, _, text = page(code).partition("\n\n")
+    return " ".join(text.partition("\n\n")[0].split())
 
 
 def codes() -> tuple[str, ...]:
