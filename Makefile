@@ -14,15 +14,15 @@ test: $(INSTALLED)
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(INSTALLED)
-	$(BIN)/ruff format --check src tests tools benchmarks
-	$(BIN)/ruff check src tests tools benchmarks
+	$(BIN)/ruff format --check src tests tools benchmarks examples
+	$(BIN)/ruff check src tests tools benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_docs.py
 
 format: $(INSTALLED)
-	$(BIN)/ruff format src tests tools benchmarks
-	$(BIN)/ruff check --fix src tests tools benchmarks
+	$(BIN)/ruff format src tests tools benchmarks examples
+	$(BIN)/ruff check --fix src tests tools benchmarks examples
 
 # Put the real output into the console and python blocks of README, docs and tests/specs; read the diff before you commit it.
 specs: $(INSTALLED)

@@ -22,6 +22,7 @@ from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
+from cuts.data.uniform import uniform_rows
 from cuts.flow.checks import check
 from cuts.flow.judge import evaluate, verify
 from cuts.lang.binder import bind
@@ -58,6 +59,7 @@ __all__ = [
     "read_table",
     "render",
     "run",
+    "uniform_rows",
     "verify",
 ]
 
