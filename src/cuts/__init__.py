@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 from cuts.assess.verdicts import Verdicts
 from cuts.assess.verify import Verdict
 from cuts.config import Config
+from cuts.data.exchange.foreign_schemas import schema_from
 from cuts.data.exchange.tables import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
@@ -75,6 +76,7 @@ __all__ = [
     "read_table",
     "render",
     "run",
+    "schema_from",
     "verify",
 ]
 

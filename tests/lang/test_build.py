@@ -175,13 +175,13 @@ def test_text_and_built_commands_make_one_program() -> None:
 
 
 def test_a_parsed_program_is_extended_and_keeps_its_lets_and_comments() -> None:
-    text = "-- of the clinic\nSYNTHESIZE: t;\n  LET old := age > 60;  -- retired\n  ENFORCE: old IMPLIES sex == Male;\nEND;"
+    text = "# of the clinic\nSYNTHESIZE: t;\nLET old := age > 60;  # retired\nENFORCE: old IMPLIES sex == Male;\nEND;"
     base = cuts.parse(text)
     longer = program(base, c.age >= 18)
     assert longer.lets == base.lets
     assert longer.commands == (*base.commands, enforce(c.age >= 18))
     assert base == cuts.parse(text), "the program that was given is unchanged"
-    for comment in ("-- of the clinic", "-- retired"):
+    for comment in ("# of the clinic", "# retired"):
         assert comment in str(longer)
 
 
