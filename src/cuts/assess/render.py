@@ -28,11 +28,13 @@ def as_text(verdicts: Sequence[Verdict]) -> str:
         [[str(v.line), word(v), _measured(v), v.title] for v in verdicts],
         right=[0],
     )
-    statistics = _statistics(verdicts)
-    learners = _learners(verdicts)
+    return "\n\n".join(part for part in (table, details(verdicts), counts(verdicts)) if part)
+
+
+def details(verdicts: Sequence[Verdict]) -> str:
+    """One line per statistic and per learner, then rows that break a rule; empty if there is none of them."""
     examples = [line for verdict in verdicts for line in _examples(verdict)]
-    parts = [table, statistics, learners, "\n".join(examples), counts(verdicts)]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(part for part in (_statistics(verdicts), _learners(verdicts), "\n".join(examples)) if part)
 
 
 def word(verdict: Verdict) -> str:

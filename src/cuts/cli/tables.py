@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -24,6 +25,7 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import counts, print_json, say
+from cuts.cli.terminal import print_diagnostics
 from cuts.data.binning import fit_codec
 from cuts.data.column_facts import column_facts, find_derived
 from cuts.data.conform import check_table, conform
@@ -121,7 +123,7 @@ def schema_infer(
             say(f'`{column}` equals {formula.text} in every row; `formula = "{formula.text}"` in the schema keeps this')
     warnings = (*personal_columns(schema, [*ids, *kept]), *rare_values(conform(rows, schema), fit_codec(rows, schema)))
     if warnings:
-        say(diagnostics.as_text(warnings))
+        print_diagnostics(warnings, None, sys.stderr)
     _write_schema(schema, output, format)
 
 
@@ -235,6 +237,6 @@ def schema_check(
         print_json({"ok": exit_code(problems) == 0, "diagnostics": diagnostics.as_data(problems)})
     else:
         if problems:
-            print(diagnostics.as_text(problems), end="\n\n")
+            print_diagnostics(problems, None, sys.stdout, end="\n\n")
         print(f"{'ok' if exit_code(problems) == 0 else 'not ok'}: {counted(rows.rows, 'row')}, {counts(problems)}")
     raise typer.Exit(exit_code(problems))

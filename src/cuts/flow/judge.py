@@ -22,6 +22,7 @@ from cuts.lang.binder import bind_all
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Key
 from cuts.lang.syntax import Program
+from cuts.progress import Advanced
 from cuts.text.diagnostic import CutsError
 
 
@@ -34,6 +35,7 @@ def verify(
     real: Any = None,
     model: Mapping[Key, float] | None = None,
     panel: Sequence[Classifier] = CLASSIFIERS,
+    advanced: Advanced = lambda _: None,
 ) -> Verdicts:
     """One verdict per command on a table or frame; raises `CutsError` when the program does not fit the schema.
 
@@ -48,7 +50,7 @@ def verify(
     spec, diagnostics = bind_all(filled, schema if real_table is None else with_middles(schema, real_table))
     if spec is None:
         raise CutsError(diagnostics, program.source)
-    return Verdicts(verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel))
+    return Verdicts(verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel, advanced=advanced))
 
 
 def evaluate(
