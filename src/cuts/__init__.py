@@ -1,22 +1,37 @@
-"""Customizable synthetic tabular data.
+"""Customizable synthetic tabular data: say what the table must be, get it with a verdict for every line.
 
-A short program states the constraints of a table; this package parses it, checks it for contradictions, learns a
-table, samples new rows that satisfy the program and verifies tables against it.
+A program states what must hold of a table. This package checks it for contradictions, learns the table, samples new
+rows that satisfy the program, and verifies tables against it. A tour:
 
->>> import cuts
->>> program = cuts.parse("SYNTHESIZE: adult; ENFORCE: age > 35; END;")
->>> print(cuts.render(program), end="")
-SYNTHESIZE: adult;
-<BLANKLINE>
-    ENFORCE: age > 35;
-<BLANKLINE>
-END;
+>>> import cuts, pyarrow
+>>> people = pyarrow.table({"age": [20, 30, 40, 50] * 25, "sex": ["Female", "Male"] * 50})
+>>> program = cuts.parse("SYNTHESIZE: people; ENFORCE: age > 20; ENFORCE: E[age] == 35 WITHIN 5; END;")
+>>> cuts.check(program, cuts.infer_schema(people, "people")).diagnostics
+()
+>>> result = cuts.run(program, people, rows=100, config={"steps": 50})
+>>> result.verdicts
+<Verdicts: 2 hold, 0 fail>
+>>> result.frame.num_rows, min(result.frame["age"].to_pylist())
+(100, 30)
+
+Frames of pandas, polars and Arrow go in and come out; files and databases are named by their path or location.
+
+- Programs: `parse`, `render`, `check`, `bind`, and `cuts.build` to write them in Python.
+- Tables and schemas: `from_frame`, `read_table`, `infer_schema`, `read_schema`, `schema_from`, `Schema` and its columns
+  `Integer`, `Real`, `Category`.
+- Synthetic rows: `run` does everything at once, `Synthesizer` fits and samples; `Config` has the settings.
+- Judging tables: `verify` gives a verdict per command, `evaluate` measures quality.
+
+Whatever is wrong with a program, a table or a call is a `CutsError` with all its `Diagnostic`s.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cuts.assess.verdicts import Verdicts
 from cuts.assess.verify import Verdict
 from cuts.config import Config
+from cuts.data.exchange.foreign_schemas import schema_from
 from cuts.data.exchange.tables import from_frame, read_table
 from cuts.data.infer import infer_schema
 from cuts.data.schema import Category, Integer, Real, Schema
@@ -31,6 +46,7 @@ from cuts.lang.printer import render
 from cuts.text.diagnostic import CutsError, Diagnostic
 
 if TYPE_CHECKING:
+    from cuts import build
     from cuts.flow.run import RunResult
     from cuts.flow.run import run_program as run
     from cuts.synthesizer import Synthesizer
@@ -49,7 +65,9 @@ __all__ = [
     "Synthesizer",
     "Table",
     "Verdict",
+    "Verdicts",
     "bind",
+    "build",
     "check",
     "evaluate",
     "from_frame",
@@ -59,19 +77,27 @@ __all__ = [
     "read_table",
     "render",
     "run",
+    "schema_from",
     "uniform_rows",
     "verify",
 ]
 
+# What is loaded when it is asked for: all but `build` needs torch, which takes a second.
+_LAZY = {
+    "RunResult": ("cuts.flow.run", "RunResult"),
+    "Synthesizer": ("cuts.synthesizer", "Synthesizer"),
+    "build": ("cuts.build", None),
+    "run": ("cuts.flow.run", "run_program"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """What needs torch, which takes a second to load, is loaded when it is asked for."""
-    if name == "Synthesizer":
-        from cuts.synthesizer import Synthesizer
+    if name not in _LAZY:
+        raise AttributeError(f"module 'cuts' has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    found = import_module(module)
+    return found if attribute is None else getattr(found, attribute)
 
-        return Synthesizer
-    if name in ("run", "RunResult"):
-        from cuts.flow import run
 
-        return run.run_program if name == "run" else run.RunResult
-    raise AttributeError(f"module 'cuts' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"])

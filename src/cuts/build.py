@@ -23,12 +23,14 @@ END;
 <BLANKLINE>
 
 Everything that takes a program takes the result: `cuts.check(fair, schema)`, `cuts.run(fair, frame)`. A message refers
-to a line of the text that `print(fair)` shows. `command` takes a line of program text where that is easier to read.
+to a line of the text that `print(fair)` shows. Texts of commands can stand beside what is built, and `program` adds to
+programs as well: `program(cuts.parse(text), c.age >= 18)`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Any, TypeAlias
 
@@ -173,6 +175,14 @@ class Expression:
     def is_null(self) -> Expression:
         """Whether the value is missing; `~c.age.is_null()` for the opposite."""
         return Expression(syntax.IsNull(self.node))
+
+    def within(self, tolerance: float | str | Expression) -> Command:
+        """The command that this holds within a tolerance, as `enforce(..., within=tolerance)` makes it.
+
+        >>> print(program("adult", (E(c.age) == 40).within(0.1)).commands[0].tolerance.value)
+        0.1
+        """
+        return enforce(self, within=tolerance)
 
     def _compared(self, op: CompareOp, other: object) -> Expression:
         return Expression(syntax.Compare((self.node, _node(other)), (op,)))
@@ -390,18 +400,31 @@ def command(text: str) -> Command:
     return statements[0]
 
 
-def program(data: str, *commands: Command | Expression) -> Program:
-    """The program of some commands about a table; a condition by itself is enforced.
+def program(data: str | Program, *commands: Command | Expression | str) -> Program:
+    """The program of some commands about a table, or a program with further commands at its end.
 
-    >>> print(program("people.csv", c.age >= 18), end="")
+    A condition by itself is enforced, and a text is a command of program text. LETs and comments are kept.
+
+    >>> adults = program("people.csv", c.age >= 18)
+    >>> print(program(adults, "ENFORCE: sex != Male;", (E(c.age) == 40).within(0.1)), end="")
     SYNTHESIZE: "people.csv";
     <BLANKLINE>
         ENFORCE: age >= 18;
+        ENFORCE: sex != Male;
+        ENFORCE: E[age] == 40 WITHIN 0.1;
     <BLANKLINE>
     END;
     """
-    statements = tuple(enforce(each) if isinstance(each, Expression) else each for each in commands)
-    return parse(render(Program(data, statements)), "program")  # so that messages can show where they belong
+    base = data if isinstance(data, Program) else Program(data, ())
+    added = tuple(map(_statement, commands))
+    whole = replace(base, statements=(*base.statements, *added))
+    return parse(render(whole), "program")  # so that messages can show where they belong
+
+
+def _statement(part: Command | Expression | str) -> Command:
+    if isinstance(part, Expression):
+        return enforce(part)
+    return command(part) if isinstance(part, str) else part
 
 
 def _command(

@@ -8,24 +8,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-import pyarrow as pa
-
-from cuts.assess.verify import Verdict
+from cuts.assess.verdicts import Verdicts
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config
-from cuts.data.columns import is_written_as_text
-from cuts.data.exchange.frames import FrameForm, form_in, form_like, from_native, to_native, with_texts
+from cuts.data.exchange.frames import FrameForm, form_in, to_native
 from cuts.data.exchange.tables import from_frame
 from cuts.data.schema import Schema
 from cuts.flow import run as flow
-from cuts.flow.checks import private_command
-from cuts.flow.inputs import read_program
+from cuts.flow.native import form_of_sample, with_table
 from cuts.flow.request import PrivacyOptions
 from cuts.flow.sample import sample
 from cuts.lang.syntax import Program
 from cuts.model import store
 from cuts.privacy.transcript import Transcript
-from cuts.sources.registry import is_frame
 
 Frame = Literal["pandas", "polars", "arrow"]
 PARAMETERS = (
@@ -95,12 +90,9 @@ class Synthesizer:
 
         With a `transcript` nothing is read, and `X` only says which kind of frame to sample.
         """
-        program = read_program(self.program)
-        is_private = self.transcript is not None or private_command(program) is not None
-        data, form = (X, None) if X is None or is_private or not is_frame(X) else from_native(X)
         request = flow.make_request(
-            program,
-            data,
+            self.program,
+            X,
             schema=self.schema,
             label=self.label,
             seed=self.seed,
@@ -111,13 +103,9 @@ class Synthesizer:
             ),
             transcript=self.transcript,
         )
+        request, form = with_table(request)
         fitted = flow.fit(request)
-        schema = fitted.model.codec.schema
-        if form is not None:
-            return self._keep(fitted.model, _form_of(form, schema))
-        if X is None or not is_frame(X) or fitted.reference is None:
-            return self._keep(fitted.model, None)
-        return self._keep(fitted.model, form_like(X, fitted.reference))  # of a private frame only its kind is looked at
+        return self._keep(fitted.model, form_of_sample(X, form, fitted.model.codec.schema, fitted.reference))
 
     def _keep(self, model: store.Model, form: FrameForm | None) -> Self:
         self.model_, self.form_ = replace(model, frame=model.frame if form is None else form.library), form
@@ -159,10 +147,10 @@ class Synthesizer:
         library = as_ or self.model_.frame or "arrow"
         return drawn.table.arrow if library == "arrow" else to_native(drawn.table, form_in(library, drawn.table))
 
-    def verify(self, table: Any) -> tuple[Verdict, ...]:
+    def verify(self, table: Any) -> Verdicts:
         """A verdict for every command of the program on a table or frame."""
         self._check_fitted()
-        return verify_spec(self.model_.spec, from_frame(table))
+        return Verdicts(verify_spec(self.model_.spec, from_frame(table)))
 
     def save(self, path: str | Path) -> None:
         """Write the model to a `.synth` file."""
@@ -210,22 +198,6 @@ class Synthesizer:
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
             raise RuntimeError("this Synthesizer is not fitted yet: call `fit` with a table first")
-
-
-def _form_of(form: FrameForm, schema: Schema) -> FrameForm:
-    """How a frame of the schema's columns alone would have looked."""
-    places = [place for place, name in enumerate(form.schema.names) if name in schema]
-    texts = [column.name for column in schema if is_written_as_text(column)]
-    if len(places) == len(form.schema.names):
-        return with_texts(form, texts)
-    form = replace(
-        form,
-        schema=pa.schema([form.schema.field(place) for place in places]),
-        dtypes=tuple(form.dtypes[place] for place in places) if form.dtypes else (),
-        pandas_dtypes=tuple(form.pandas_dtypes[place] for place in places) if form.pandas_dtypes else (),
-        header=None if form.header is None else form.header[places],
-    )
-    return with_texts(form, texts)
 
 
 def _checked_seed(seed: int) -> int:

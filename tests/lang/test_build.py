@@ -160,3 +160,31 @@ def test_a_program_of_conditions_runs_and_messages_show_its_lines() -> None:
 def test_what_cannot_be_built_is_an_error_of_python(wrong: object, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         wrong()  # type: ignore[operator]
+
+
+def test_a_tolerance_can_be_given_to_the_comparison_or_to_the_command() -> None:
+    equal = E(c.age, given=c.sex == "Male") == 30
+    assert equal.within(0.1) == enforce(E(c.age, given=c.sex == "Male") == 30, within=0.1)
+    assert program("t", equal.within("2 years")) == program("t", enforce(equal, within="2 years"))
+    assert "WITHIN <gap>" in str(program("t", equal.within(placeholder("gap"))))
+
+
+def test_text_and_built_commands_make_one_program() -> None:
+    mixed = program("t", "ENFORCE: age > 35;", c.sex == "Male", command("minimize: VAR[age]"))
+    assert mixed == cuts.parse('SYNTHESIZE: t; ENFORCE: age > 35; ENFORCE: sex == "Male"; MINIMIZE: VAR[age]; END;')
+
+
+def test_a_parsed_program_is_extended_and_keeps_its_lets_and_comments() -> None:
+    text = "# of the clinic\nSYNTHESIZE: t;\nLET old := age > 60;  # retired\nENFORCE: old IMPLIES sex == Male;\nEND;"
+    base = cuts.parse(text)
+    longer = program(base, c.age >= 18)
+    assert longer.lets == base.lets
+    assert longer.commands == (*base.commands, enforce(c.age >= 18))
+    assert base == cuts.parse(text), "the program that was given is unchanged"
+    for comment in ("# of the clinic", "# retired"):
+        assert comment in str(longer)
+
+
+def test_a_text_that_is_not_one_command_is_refused() -> None:
+    with pytest.raises(ValueError, match="not one command"):
+        program("t", "ENFORCE: age > 35; ENFORCE: age > 36")

@@ -18,6 +18,7 @@ from cuts.assess.request import EvaluateOptions, hold_out, resolve
 from cuts.assess.table_arrays import Outside, outside
 from cuts.data.schema import Schema
 from cuts.data.table import Table
+from cuts.text import html
 
 STAMP = "contains non-private statistics: computed from real rows"
 
@@ -31,7 +32,7 @@ class RowCounts:
     test: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Quality:
     """All facts; a part that was not requested, or does not apply, is None."""
 
@@ -47,6 +48,21 @@ class Quality:
     discriminator: Discriminator | None
     notes: tuple[str, ...]  # which parts do not apply, and why
     stamp: str = STAMP
+
+    def __repr__(self) -> str:
+        """What was measured, in one line; `print` shows the numbers."""
+        parts = ("marginals", "downstream", "fairness", "leakage", "discriminator")
+        return (
+            f"<Quality of {self.rows.synthetic:,} rows: {', '.join(p for p in parts if getattr(self, p) is not None)}>"
+        )
+
+    def __str__(self) -> str:
+        from cuts.assess.render_quality import as_text  # which needs this class
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return html.preformatted(str(self))
 
 
 def evaluate(

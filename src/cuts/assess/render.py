@@ -25,17 +25,35 @@ def as_text(verdicts: Sequence[Verdict]) -> str:
     """One line per command, then one per statistic and per learner, then rows that break a rule, then the counts."""
     table = align(
         ["line", "verdict", "measured", "command"],
-        [[str(v.line), "no rows" if v.is_empty else _WORDS[v.holds], _measured(v), v.title] for v in verdicts],
+        [[str(v.line), word(v), _measured(v), v.title] for v in verdicts],
         right=[0],
     )
-    statistics = _statistics(verdicts)
-    learners = _learners(verdicts)
+    return "\n\n".join(part for part in (table, details(verdicts), counts(verdicts)) if part)
+
+
+def details(verdicts: Sequence[Verdict]) -> str:
+    """One line per statistic and per learner, then rows that break a rule; empty if there is none of them."""
     examples = [line for verdict in verdicts for line in _examples(verdict)]
-    parts = [table, statistics, learners, "\n".join(examples), _summary(verdicts)]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(part for part in (_statistics(verdicts), _learners(verdicts), "\n".join(examples)) if part)
 
 
-def _summary(verdicts: Sequence[Verdict]) -> str:
+def word(verdict: Verdict) -> str:
+    """The outcome in a word."""
+    return "no rows" if verdict.is_empty else _WORDS[verdict.holds]
+
+
+def cells(verdict: Verdict) -> tuple[str, str, str, str, str]:
+    """The line, the outcome in a word, the number measured, its target, and the command."""
+    facts = [fact for fact in verdict.facts if fact.target is not None]
+    measured, target = _measured(verdict), "; ".join(_target_text(fact) for fact in facts)
+    if facts:
+        measured = "; ".join(part for part in ("; ".join(map(_value_text, verdict.facts)), verdict.note) if part)
+    elif verdict.rows is not None:
+        target = "every row"
+    return (str(verdict.line), word(verdict), measured, target, verdict.title)
+
+
+def counts(verdicts: Sequence[Verdict]) -> str:
     """How many commands hold and fail; a rule that applies to no row is a warning."""
     checked = [verdict for verdict in verdicts if not verdict.is_empty]
     hold, fail, unchecked = (sum(v.holds is outcome for v in checked) for outcome in (True, False, None))
@@ -85,14 +103,26 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _fact(fact: Fact) -> str:
+    value = _value_text(fact)
+    return value if fact.target is None or _is_undefined(fact) else f"{value}, target {_target_text(fact)}"
+
+
+def _value_text(fact: Fact) -> str:
     lead = f"{fact.about}: " if fact.about else ""
-    if isnan(fact.value) or (fact.target is not None and isnan(fact.target)):
+    if _is_undefined(fact):
         return f"{lead}undefined (no rows, or a constant column)"
+    return f"{lead}{units.show(fact.value, fact.unit)}"
+
+
+def _target_text(fact: Fact) -> str:
     if fact.target is None:
-        return f"{lead}{units.show(fact.value, fact.unit)}"
+        return ""
     slack = f" within {shown(fact.tolerance, fact.basis, spread(fact.unit))}" if fact.tolerance else ""
-    value, target = (units.show(number, fact.unit) for number in (fact.value, fact.target))
-    return f"{lead}{value}, target {fact.op} {target}{slack}"
+    return f"{fact.op} {units.show(fact.target, fact.unit)}{slack}"
+
+
+def _is_undefined(fact: Fact) -> bool:
+    return isnan(fact.value) or (fact.target is not None and isnan(fact.target))
 
 
 def _learners(verdicts: Sequence[Verdict]) -> str:

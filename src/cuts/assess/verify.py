@@ -94,7 +94,7 @@ class Fact:
         return spread(self.unit) if self.gap else self.unit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """The outcome of one command; `holds` is None when it cannot be checked from the table alone."""
 
@@ -108,6 +108,11 @@ class Verdict:
     facts: tuple[Fact, ...] = ()
     note: str = ""
     panel: PanelResult | None = None
+
+    def __repr__(self) -> str:
+        """The outcome in one line, without the numbers."""
+        outcome = {True: "holds", False: "FAILS", None: "no verdict"}[self.holds]
+        return f"<Verdict: line {self.line} {outcome}, {self.title}>"
 
     @property
     def is_empty(self) -> bool:

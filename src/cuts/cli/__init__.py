@@ -18,6 +18,7 @@ import typer
 from cuts import __version__
 from cuts.cli import datasets, evaluate, ledger, lsp, program, run, sample, tables, tune
 from cuts.cli.shared import print_json, wants_json
+from cuts.cli.terminal import fitted_tables, print_diagnostics
 from cuts.data.exchange.streams import kind_of
 from cuts.model.openmp import wait_passively
 from cuts.text import render as diagnostics
@@ -40,13 +41,14 @@ def main() -> None:
     """Run the command line; a problem with the input is a message and an exit code, never a traceback."""
     wait_passively()
     try:
-        app(prog_name="cuts")  # also as `python -m cuts`: the shell completes the same name
+        with fitted_tables():
+            app(prog_name="cuts")  # also as `python -m cuts`: the shell completes the same name
     except SystemExit as stopped:
         if stopped.code == 2 and _has_replaced_pattern(sys.argv):
             print("Write a pattern such as `*.parquet` in quotes, or the shell replaces it.", file=sys.stderr)
         raise
     except CutsError as error:
-        print(diagnostics.as_text(error.diagnostics, error.source), file=sys.stderr)
+        print_diagnostics(error.diagnostics, error.source, sys.stderr)
         _print_notes(error)
         if wants_json(sys.argv):
             print_json({"ok": False, "diagnostics": diagnostics.as_data(error.diagnostics, error.source)})

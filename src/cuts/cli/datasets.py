@@ -12,7 +12,7 @@ from cuts import datasets
 from cuts.cli import completion
 from cuts.cli.options import FormatOption, Split
 from cuts.cli.shared import print_json, say
-from cuts.data.column_facts import column_kind, column_values
+from cuts.data.describe import kind_in_words, values_in_words
 from cuts.data.schema import Category, Column, Schema, as_data
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted, usage_error
@@ -81,7 +81,7 @@ def _describe(dataset: datasets.Dataset, *, as_json: bool) -> None:
     print(f"source:  {dataset.source}")
     print(f"licence: {dataset.licence}")
     print(f"rows:    {dataset.train:,} train, {dataset.test:,} test; {counted(len(schema.columns), 'column')}\n")
-    rows = [[column.name, column_kind(column), _role(column, schema), _values(column)] for column in schema]
+    rows = [[column.name, kind_in_words(column), _role(column, schema), _values(column)] for column in schema]
     print(align(["column", "kind", "role", "values"], rows))
 
 
@@ -93,7 +93,7 @@ def _role(column: Column, schema: Schema) -> str:
 def _values(column: Column) -> str:
     """The range of a column, or its categories as far as they fit on a line."""
     if not isinstance(column, Category):
-        return column_values(column)
+        return values_in_words(column)
     more = len(column.categories) - MAX_CATEGORIES_SHOWN
     shown = ", ".join(column.categories[:MAX_CATEGORIES_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown

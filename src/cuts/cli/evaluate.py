@@ -26,6 +26,7 @@ from cuts.cli.options import (
     SchemaOption,
 )
 from cuts.cli.shared import print_json, say
+from cuts.cli.terminal import print_text
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
@@ -130,7 +131,7 @@ def evaluate(
     if format == "json":
         print_json(render_quality.as_data(quality))
     else:
-        print(render_quality.as_text(quality))
+        print_text(render_quality.as_text(quality))
 
 
 def _parts(given: str | None) -> tuple[Part, ...] | None:

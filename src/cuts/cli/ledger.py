@@ -12,6 +12,7 @@ import typer
 from cuts.cli import completion, options
 from cuts.cli.request import check_apart, check_places, read_transcript
 from cuts.cli.shared import print_json
+from cuts.cli.terminal import print_text
 from cuts.data.schema import fingerprint
 from cuts.lang.printer import short
 from cuts.privacy.ledger import Event, ReleaseLedger
@@ -48,7 +49,7 @@ def show(model: ModelArgument, format: options.FormatOption = "text") -> None:
     if format == "json":
         print_json(_as_data(transcript))
     else:
-        print(_as_text(transcript))
+        print_text(_as_text(transcript))
 
 
 @app.command("list")
@@ -73,7 +74,7 @@ def list_(ledger: options.LedgerOption = None, format: options.FormatOption = "t
     elif not spendings:
         print(f"{file.path}: no releases yet")
     else:
-        print(_spendings_text(spendings))
+        print_text(_spendings_text(spendings))
 
 
 @app.command()
@@ -82,6 +83,7 @@ def transcript(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Transcript to write, .json.", show_default=False)
     ],
+    format: options.FormatOption = "text",
 ) -> None:
     """Write the release behind a private model to a file. It contains noisy tables, no rows.
 
@@ -91,7 +93,10 @@ def transcript(
     check_apart([output], [model])
     release = read_transcript(model)
     write_text(output, render(release))
-    print(f"{counted(len(release.measurements), 'noisy table')} written to {output}")
+    if format == "json":
+        print_json({"output": str(output), "noisy_tables": len(release.measurements)})
+    else:
+        print(f"{counted(len(release.measurements), 'noisy table')} written to {output}")
 
 
 def _as_data(transcript: Transcript) -> dict[str, Any]:

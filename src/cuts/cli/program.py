@@ -20,13 +20,16 @@ from cuts.cli.options import (
     FormatOption,
     PresetOption,
     ProgramPath,
+    QuietOption,
     QuoteOption,
     SchemaOption,
     SetOption,
     TableArgument,
     read_settings,
 )
+from cuts.cli.progress import show_progress
 from cuts.cli.shared import checked, counts, print_json, say, values
+from cuts.cli.terminal import print_diagnostics, print_text, print_verdicts
 from cuts.count import footprint
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.schema import Schema
@@ -70,7 +73,7 @@ def check(
         print_json({"ok": result.exit_code == 0, "diagnostics": problems, "share_of_rows": result.share})
     else:
         if result.diagnostics:
-            print(diagnostics.as_text(result.diagnostics, source), end="\n\n")
+            print_diagnostics(result.diagnostics, source, sys.stdout, end="\n\n")
         print(_summary(result))
     raise typer.Exit(result.exit_code)
 
@@ -81,6 +84,7 @@ def fmt(
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit with 1 if the program is not in canonical form.")
     ] = False,
+    format: FormatOption = "text",
 ) -> None:
     """Rewrite a program in canonical form. With - as the program, read stdin and write stdout.
 
@@ -89,19 +93,25 @@ def fmt(
     if str(program) == "-":
         source = Source("stdin", sys.stdin.read())
         canonical = render(parse_source(source))
-        if not check:
+        if format == "json":
+            print_json({"canonical": canonical == source.text, "program": canonical})
+        elif not check:
             print(canonical, end="")
         raise typer.Exit(1 if check and canonical != source.text else 0)
     text = read_text(program, "program")
     canonical = render(parse_source(Source(str(program), text)))
-    if canonical == text:
+    rewritten = canonical != text and not check
+    if rewritten:
+        write_text(program, canonical)
+    if format == "json":
+        print_json({"canonical": canonical == text, "rewritten": rewritten})
+    elif canonical == text:
         say(f"{program} is in canonical form")
     elif check:
         say(f"{program} is not in canonical form: run `cuts fmt {program}`")
-        raise typer.Exit(1)
     else:
-        write_text(program, canonical)
         say(f"{program} rewritten")
+    raise typer.Exit(1 if check and canonical != text else 0)
 
 
 @app.command("plan")
@@ -144,11 +154,11 @@ def plan_command(
         fit = None if needs is None else footprint.as_data(needs)
         print_json({**plan.as_data(planned), "fit": fit, "expected": precision.expected_data(expected)})
     else:
-        print(plan.as_text(planned))
+        print_text(plan.as_text(planned))
         if needs is not None:
-            print(f"\n{footprint.as_text(needs)}")
+            print_text(f"\n{footprint.as_text(needs)}")
         if expected:
-            print(f"\n{precision.expected_text(expected, result.spec.schema)}")
+            print_text(f"\n{precision.expected_text(expected, result.spec.schema)}")
 
 
 @app.command()
@@ -161,11 +171,15 @@ def explain(
             autocompletion=completion.codes,
         ),
     ] = None,
+    format: FormatOption = "text",
 ) -> None:
     """Explain an error or warning code, or list all codes.
 
     Example: cuts explain unknown-column
     """
+    if format == "json":
+        print_json({"codes": pages.codes()} if code is None else {"code": code, "page": pages.page(code)})
+        return
     print(pages.page(code) if code is not None else "\n".join(pages.codes()), end="" if code is not None else "\n")
 
 
@@ -198,6 +212,7 @@ def verify(
     delimiter: DelimiterOption = None,
     quote: QuoteOption = None,
     encoding: EncodingOption = None,
+    quiet: QuietOption = False,
     format: FormatOption = "text",
 ) -> None:
     """Give a verdict per command of a program on an existing table.
@@ -211,11 +226,13 @@ def verify(
     rows = inputs.open_table(table, csv)
     real_rows = None if real is None else inputs.open_table(real, csv)
     known = inputs.schema_for_table(parsed, schema, rows, real=real_rows, fitted=_schema_in(model))
-    outcome = judge.verify(parsed, known, rows, values=values(set_), real=real_rows)
+    with show_progress(quiet, "verifying") as observer:
+        outcome = judge.verify(parsed, known, rows, values=values(set_), real=real_rows, advanced=observer.advanced)
     if format == "json":
         print_json({"holds": holds(outcome), "rows": rows.rows, "verdicts": verdicts.as_data(outcome)})
     else:
-        print(verdicts.as_text(outcome))
+        details = verdicts.details(outcome)
+        print_verdicts(outcome, f"{outcome}\n", f"{details}\n\n" if details else "")
     raise typer.Exit(0 if holds(outcome) else 1)
 
 

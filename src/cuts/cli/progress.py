@@ -12,16 +12,17 @@ from threading import Event, Thread
 from time import monotonic
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from cuts.cli.shared import say
+from cuts.cli.terminal import is_coloured, print_diagnostics
 from cuts.progress import FitStep, Observer, Round
 from cuts.text.diagnostic import Diagnostic
-from cuts.text.render import as_text
 from cuts.text.source import Source
 
 LINE_INTERVAL = 5.0  # seconds between two lines
 QUIET_INTERVAL = 60.0  # the same with `--quiet`, on a terminal
+BAR_WIDTH = 16  # of a line of 80 characters, most of which say what is done
 RATE_SECONDS = 2.0  # several processes may report their first rows at once, which is no rate yet
 
 
@@ -36,10 +37,13 @@ def show_progress(quiet: bool, doing: str = "starting") -> Iterator[Observer]:
     elif sys.stderr.isatty():
         with Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=BAR_WIDTH),
             TextColumn("{task.fields[note]}"),
+            TextColumn("elapsed"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=Console(stderr=True, color_system="auto" if is_coloured(sys.stderr) else None),
             transient=True,
         ) as bar:
             yield _bar(bar, doing)
@@ -71,7 +75,7 @@ def _signs_of_life(doing: str) -> Iterator[Observer]:
 
 def warn(diagnostics: Sequence[Diagnostic], source: Source) -> None:
     """Print warnings about a program on stderr."""
-    say(as_text(diagnostics, source))
+    print_diagnostics(diagnostics, source, sys.stderr)
 
 
 class _RowRate:

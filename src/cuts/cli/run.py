@@ -12,8 +12,9 @@ from cuts.cli import options
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions, flatten_options
 from cuts.cli.progress import show_progress
 from cuts.cli.request import check_output, check_places, make_request
-from cuts.cli.run_result import as_data, as_text, badly_known, fit_facts, run_summary, summary, write_report
+from cuts.cli.run_result import as_data, as_text, badly_known, details, fit_facts, run_summary, summary, write_report
 from cuts.cli.shared import interruptible, print_json, say
+from cuts.cli.terminal import print_text, print_verdicts
 from cuts.data.exchange.parts import PartsFolder, output_at
 from cuts.text.diagnostic import usage_error
 
@@ -81,8 +82,8 @@ def run(
     if format == "json":
         print_json(as_data(result))
     else:
-        print(as_text(result), end="")
-        print(run_summary(result))
+        print_verdicts(result.verdicts, as_text(result), details(result))
+        print_text(run_summary(result))
     raise typer.Exit(0 if result.holds and not result.facts.failed else 1)
 
 
@@ -117,5 +118,6 @@ def fit(
         print_json({"output": str(output), **fit_facts(model)})
     else:
         unknown = badly_known(model)
-        print(f"{unknown}\n\n" if unknown else "", f"{summary(model)}; written to {output}", sep="")
+        lead = f"{unknown}\n\n" if unknown else ""
+        print_text(f"{lead}{summary(model)}; written to {output}")
     raise typer.Exit(1 if model.facts.failed else 0)

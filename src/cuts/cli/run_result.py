@@ -37,7 +37,16 @@ if TYPE_CHECKING:
 
 def as_text(result: RunResult) -> str:
     """The verdicts, what the row rules, the model commands and the selection of rows changed, how near the table is."""
-    parts = _of_commands(result) if result.verdicts else []
+    return _blocks(result, verdicts.as_text(result.verdicts))
+
+
+def details(result: RunResult) -> str:
+    """The same without the verdicts."""
+    return _blocks(result, verdicts.details(result.verdicts))
+
+
+def _blocks(result: RunResult, judged: str) -> str:
+    parts = [part for part in (judged, *_of_commands(result)) if part] if result.verdicts else []
     if result.drifts:
         rows = min(result.table.rows, result.facts.rows)
         parts.append(drift.as_text(result.drifts, result.model.codec.schema, rows))
@@ -68,7 +77,7 @@ def _memory(smoothing: float, memory: Memory) -> str:
 
 def _of_commands(result: RunResult) -> list[str]:
     facts = result.model.facts
-    parts = [verdicts.as_text(result.verdicts)]
+    parts = []
     if facts.rules:
         parts.append(_rules(result.model))
     if facts.moved:

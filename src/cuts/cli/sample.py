@@ -14,6 +14,7 @@ from cuts.cli.progress import show_progress
 from cuts.cli.request import check_apart, check_output
 from cuts.cli.run_result import rejection_data, rejection_text, written, written_data
 from cuts.cli.shared import print_json, stoppable
+from cuts.cli.terminal import print_verdicts
 from cuts.data.exchange.parts import PartsFolder, output_at
 from cuts.lang.spec import Privacy, RowRule
 from cuts.sources.spark import SparkPath, spark_path
@@ -104,7 +105,8 @@ def sample(
         print_json({**facts, **({} if rejected is None else {"rejection": rejected}), "verdicts": data})
     else:
         if verdicts:
-            print(render.as_text(verdicts), end="\n\n")
+            details = render.details(verdicts)
+            print_verdicts(verdicts, f"{render.as_text(verdicts)}\n\n", f"{details}\n\n" if details else "")
         if drawn.rejection is not None:
             print(rejection_text(drawn.rejection), end="\n\n")
         if restricted and others:

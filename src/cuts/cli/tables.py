@@ -1,8 +1,9 @@
-"""Commands about tables and their schemas: schema infer, schema show, schema check."""
+"""Commands about tables and their schemas: schema infer, schema import, schema show, schema check."""
 
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -23,15 +24,17 @@ from cuts.cli.options import (
     TableArgument,
 )
 from cuts.cli.shared import counts, print_json, say
+from cuts.cli.terminal import print_diagnostics
 from cuts.data.binning import fit_codec
 from cuts.data.column_facts import column_facts, find_derived
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.csv_dialect import CsvOptions
+from cuts.data.exchange.foreign_schemas import schema_from
 from cuts.data.infer import infer_schema
 from cuts.data.personal import personal_columns
 from cuts.data.rare_values import rare_values
 from cuts.data.relations import find_relations
-from cuts.data.schema import as_data
+from cuts.data.schema import Schema, as_data
 from cuts.data.schema_file import read_schema, render_toml
 from cuts.flow import inputs
 from cuts.text import render as diagnostics
@@ -40,7 +43,7 @@ from cuts.text.diagnostic import counted, exit_code
 from cuts.text.files import write_text
 
 app = typer.Typer()
-schema_app = typer.Typer(help="Infer a schema, show it, or check a table against one.", no_args_is_help=True)
+schema_app = typer.Typer(help="Infer or import a schema, show it, or check a table against one.", no_args_is_help=True)
 app.add_typer(schema_app, name="schema")
 
 
@@ -86,7 +89,12 @@ def schema_infer(
             say(f'`{column}` equals {formula.text} in every row; `formula = "{formula.text}"` in the schema keeps this')
     warnings = (*personal_columns(schema, [*ids, *kept]), *rare_values(conform(rows, schema), fit_codec(rows, schema)))
     if warnings:
-        say(diagnostics.as_text(warnings))
+        print_diagnostics(warnings, None, sys.stderr)
+    _write_schema(schema, output, format)
+
+
+def _write_schema(schema: Schema, output: Path | None, format: SchemaFormat) -> None:
+    """Write a schema to a file, or print it."""
     as_json = format == "json" or (output is not None and output.suffix.lower() == ".json")
     text = json.dumps(as_data(schema), indent=2, ensure_ascii=False) + "\n" if as_json else render_toml(schema)
     if output is None:
@@ -94,6 +102,51 @@ def schema_infer(
     else:
         write_text(output, text)
         say(f"{counted(len(schema.columns), 'column')} written to {output}")
+
+
+@schema_app.command("import")
+def schema_import(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="SDV metadata, or a schema of pandera, as its JSON file.", show_default=False
+        ),
+    ],
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="TABLE",
+            help="Rows to read ranges and categories from that the file does not state.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write, .toml or .json. Default: stdout.", show_default=False
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name", metavar="NAME", help="Table to import, of metadata with several tables.", show_default=False
+        ),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="Column to predict.", show_default=False)
+    ] = None,
+    protected: ProtectedOption = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Leave out what a schema cannot state.")] = False,
+    format: Annotated[SchemaFormat, typer.Option("--format", help="Format of the schema.")] = "toml",
+) -> None:
+    """Import the schema of another tool. Review it, and keep it beside the table.
+
+    Example: cuts schema import metadata.json --table people.csv -o people.toml
+    """
+    rows = None if table is None else inputs.open_table(table)
+    schema = schema_from(source, table=rows, name=name, label=label, protected=tuple(protected or ()), partial=partial)
+    _write_schema(schema, output, format)
 
 
 @schema_app.command("show")
@@ -159,6 +212,6 @@ def schema_check(
         print_json({"ok": exit_code(problems) == 0, "diagnostics": diagnostics.as_data(problems)})
     else:
         if problems:
-            print(diagnostics.as_text(problems), end="\n\n")
+            print_diagnostics(problems, None, sys.stdout, end="\n\n")
         print(f"{'ok' if exit_code(problems) == 0 else 'not ok'}: {counted(rows.rows, 'row')}, {counts(problems)}")
     raise typer.Exit(exit_code(problems))

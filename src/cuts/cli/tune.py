@@ -22,6 +22,7 @@ from cuts.cli.picture import check_drawable
 from cuts.cli.progress import show_progress
 from cuts.cli.request import check_no_rows, check_places, read_transcript
 from cuts.cli.shared import print_json, say, stoppable
+from cuts.cli.terminal import print_text
 from cuts.flow import checks, inputs
 from cuts.lang import units
 from cuts.lang.spec import Level
@@ -134,7 +135,7 @@ def tune(
     if format == "json":
         print_json(as_data(tuning, command))
     else:
-        print(as_text(tuning, command))
+        print_text(as_text(tuning, command))
 
 
 def _real_rows(program: Program, fit: FitOptions) -> OpenedRows:
@@ -187,7 +188,7 @@ def _trace(
     if format == "json":
         print_json(frontier_data(traced))
     else:
-        print(frontier_text(traced))
+        print_text(frontier_text(traced))
 
 
 def _check_request(grid: Sequence[str] | None, frontier: bool, points: int | None, output: Path | None) -> None:

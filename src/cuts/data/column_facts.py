@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 import numpy as np
 
@@ -13,12 +12,12 @@ from cuts.data.codec import CategoryBins, NumericBins
 from cuts.data.columns import is_written_as_text
 from cuts.data.computed import Formula
 from cuts.data.conform import conform
+from cuts.data.describe import kind_in_words, values_in_words
 from cuts.data.number_texts import MIN_NUMBERS, count_numbers
 from cuts.data.rare_values import never_sampled
 from cuts.data.relations import find_relations
-from cuts.data.schema import Category, Column, Empty, Identifier, Integer, Modelled, Real, Schema, Temporal
+from cuts.data.schema import Category, Column, Modelled, Schema
 from cuts.data.table import IntArray, Table
-from cuts.data.temporal import show_moment
 from cuts.text.diagnostic import counted, listed
 
 MAX_KEYS = 1_000  # distinct values of a column from which others may follow
@@ -58,7 +57,12 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
             notes += _text_notes(bins, limits)
         facts.append(
             ColumnFacts(
-                column.name, column_kind(column), column_values(column), missing, bins.size if bins else 0, tuple(notes)
+                column.name,
+                kind_in_words(column),
+                values_in_words(column),
+                missing,
+                bins.size if bins else 0,
+                tuple(notes),
             )
         )
     return tuple(facts)
@@ -105,56 +109,6 @@ def _worth(source: IntArray, column: IntArray) -> bool:
 def _follows(column: IntArray, source: IntArray) -> bool:
     pairs = np.unique(source * (int(column.max()) + 1) + column)
     return len(pairs) == len(np.unique(source))
-
-
-def column_kind(column: Column) -> str:
-    """The kind of a column in words.
-
-    >>> column_kind(Real("height", 0.5, 2.5, decimals=2))
-    'real, 2 decimals'
-    """
-    match column:
-        case Category():
-            return "ordered category" if column.ordered else "category"
-        case Integer():
-            return "integer"
-        case Real():
-            return "real" if column.decimals is None else f"real, {counted(column.decimals, 'decimal')}"
-        case Temporal():
-            return column.kind
-        case Identifier():
-            return "id"
-        case Empty():
-            return "empty"
-        case _:
-            assert_never(column)
-
-
-def column_values(column: Column) -> str:
-    """The range of a column, or the number of its values.
-
-    >>> column_values(Integer("age", 18, 110)), column_values(Category("sex", ("Female", "Male")))
-    ('18 to 110', '2 values')
-    """
-    match column:
-        case Category():
-            return counted(len(column.categories), "value")
-        case Integer() | Real():
-            texts = f", {counted(len(column.texts), 'text')}" if column.texts else ""
-            return f"{_number(column.low)} to {_number(column.high)}{texts}"
-        case Temporal():
-            return f"{show_moment(column.kind, column.low)} to {show_moment(column.kind, column.high)}"
-        case Identifier():
-            form = column.pattern or column.regex
-            return "generated" if form is None else f"generated as {form}"
-        case Empty():
-            return "none"
-        case _:
-            assert_never(column)
-
-
-def _number(value: float) -> str:
-    return f"{int(value)}" if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def _notes(column: Column, source: str | None, schema: Schema) -> list[str]:

@@ -26,7 +26,11 @@ from cuts.data.columns import (
     Unmodelled,
 )
 from cuts.data.computed import Formula, LinearSum
+from cuts.data.describe import kind_in_words, values_listed
 from cuts.data.temporal import show_moment
+from cuts.text import html
+from cuts.text.columns import align
+from cuts.text.diagnostic import counted
 from cuts.vocab.fairness_measures import default_outcome
 from cuts.vocab.interval import Interval
 
@@ -35,9 +39,10 @@ from cuts.vocab.interval import Interval
 Provenance = Literal["declared", "inferred", "discovered", "unstated"]
 MAX_CATEGORIES = 64  # bins per category column
 MIN_COUNT = 5  # rows per category
+_HEADS = ("column", "kind", "values", "missing", "role")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Schema:
     """The columns of a table in order, its label, its protected columns, and where this information comes from."""
 
@@ -79,6 +84,39 @@ class Schema:
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+    def __repr__(self) -> str:
+        """The schema in one line; `print` shows every column."""
+        return f"<Schema {self.name}: {counted(len(self.columns), 'column')}, {self.provenance}>"
+
+    def __str__(self) -> str:
+        return f"{repr(self)[1:-1]}\n{align(_HEADS, self._cells())}"
+
+    def _repr_html_(self) -> str:
+        return html.paragraph(repr(self)[1:-1]) + html.table(_HEADS, self._cells())
+
+    def _cells(self) -> list[list[str]]:
+        """What people want to know of every column."""
+        follows = {name: f"follows from {source}" for name, source in self.derived}
+        follows |= {name: f"computed as {formula.text}" for name, formula in self.formulas}
+        return [
+            [
+                column.name,
+                kind_in_words(column),
+                values_listed(column),
+                "allowed" if column.missing else "",
+                ", ".join(
+                    role
+                    for role in (
+                        "label" if column.name == self.label else "",
+                        "protected" if column.name in self.protected else "",
+                        follows.get(column.name, ""),
+                    )
+                    if role
+                ),
+            ]
+            for column in self.columns
+        ]
 
     @property
     def names(self) -> tuple[str, ...]:

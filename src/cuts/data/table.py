@@ -11,17 +11,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cuts.text import html
+from cuts.text.diagnostic import counted
+
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 NUMBER_OR_TEXT = pa.struct({"number": pa.float64(), "text": pa.string()})  # a cell that is one or the other
+_SHOWN_NAMES, _SHOWN_ROWS = 8, 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Table:
-    """Rows and named columns."""
+    """Rows and named columns; `arrow` is the Arrow table, and notebooks show the first rows.
+
+    >>> Table(pa.table({"age": [30, 40], "sex": ["f", "m"]}))
+    <Table: 2 rows, age, sex>
+    """
 
     arrow: pa.Table
+
+    def __repr__(self) -> str:
+        names = [*self.names[:_SHOWN_NAMES], *(["..."] if len(self.names) > _SHOWN_NAMES else [])]
+        return f"<Table: {counted(self.rows, 'row')}, {', '.join(names)}>"
+
+    def _repr_html_(self) -> str:
+        rows = self.first([*range(min(self.rows, _SHOWN_ROWS))], list(self.names))
+        cells = [["" if cell is None else str(cell) for cell in row.values()] for row in rows]
+        return html.table(self.names, cells) + html.paragraph(counted(self.rows, "row"))
 
     @classmethod
     def join(cls, blocks: Iterable[Table]) -> Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cuts import datasets
-from cuts.data.column_facts import column_kind, column_values
+from cuts.data.describe import kind_in_words, values_in_words
 from cuts.data.schema import Category, Column, Schema, Temporal, matches
 from cuts.editor import words
 from cuts.editor.context import Context, context_at
@@ -139,7 +139,7 @@ def _options(keys: Iterable[str], context: Context) -> Iterator[Item]:
 def _columns(schema: Schema | None, context: Context, *, categories_only: bool = False) -> Iterator[Item]:
     for column in () if schema is None else schema.modelled:
         if isinstance(column, Category) or not categories_only:
-            detail = f"{column_kind(column)}, {column_values(column)}"
+            detail = f"{kind_in_words(column)}, {values_in_words(column)}"
             yield Item(column.name, printer.name(column.name), "column", detail, context.span)
 
 

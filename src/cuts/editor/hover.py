@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cuts.data.column_facts import column_kind, column_values
+from cuts.data.describe import kind_in_words, values_in_words
 from cuts.data.schema import Category, Column, Schema, Unmodelled, matches
 from cuts.data.table import Table
 from cuts.editor import words
@@ -166,7 +166,7 @@ def _column(column: Column, known: Known, schema: Schema) -> str:
         *(["the label"] if column.name == schema.label else []),
         *(["protected"] if column.name in schema.protected else []),
     ]
-    text = f"**{column.name}**: {', '.join([column_kind(column), column_values(column), *roles])}."
+    text = f"**{column.name}**: {', '.join([kind_in_words(column), values_in_words(column), *roles])}."
     text += f" {_missing(column, known.rows)}"
     if not isinstance(column, Category):
         return text

@@ -11,7 +11,7 @@ from cuts.assess.features import Features
 from cuts.assess.grid import Bins
 from cuts.assess.learners import CLASSIFIERS, Classifier
 from cuts.assess.request import EvaluateOptions, Part
-from cuts.assess.verify import Verdict
+from cuts.assess.verdicts import Verdicts
 from cuts.assess.verify import verify as verify_spec
 from cuts.data.exchange.tables import from_frame
 from cuts.data.middles import with_middles
@@ -22,6 +22,7 @@ from cuts.lang.binder import bind_all
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Key
 from cuts.lang.syntax import Program
+from cuts.progress import Advanced
 from cuts.text.diagnostic import CutsError
 
 
@@ -34,7 +35,8 @@ def verify(
     real: Any = None,
     model: Mapping[Key, float] | None = None,
     panel: Sequence[Classifier] = CLASSIFIERS,
-) -> tuple[Verdict, ...]:
+    advanced: Advanced = lambda _: None,
+) -> Verdicts:
     """One verdict per command on a table or frame; raises `CutsError` when the program does not fit the schema.
 
     Each verdict also shows the statistics of the `real` table or frame and of the `model`; see `assess.verify.verify`.
@@ -48,7 +50,7 @@ def verify(
     spec, diagnostics = bind_all(filled, schema if real_table is None else with_middles(schema, real_table))
     if spec is None:
         raise CutsError(diagnostics, program.source)
-    return verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel)
+    return Verdicts(verify_spec(spec, from_frame(table), real=real_table, model=model, panel=panel, advanced=advanced))
 
 
 def evaluate(

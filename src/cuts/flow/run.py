@@ -12,23 +12,25 @@ model, checking and judging tables, is `checks.py` and `judge.py`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from cuts.assess.discriminator import Discriminator, compare_with_fitted
 from cuts.assess.drift import Drift, drifts
 from cuts.assess.learners import CLASSIFIERS, Classifier
-from cuts.assess.verify import Verdict, holds
+from cuts.assess.verdicts import Verdicts
 from cuts.assess.verify import verify as verify_spec
 from cuts.config import Config, config_from
 from cuts.data.exchange.csv_dialect import CsvOptions
+from cuts.data.exchange.frames import FrameForm, to_native
 from cuts.data.exchange.parts import output_at
 from cuts.data.schema import Schema
 from cuts.data.table import Table
 from cuts.flow.checks import private_command
 from cuts.flow.inputs import read_program
 from cuts.flow.learn import fit_rows
+from cuts.flow.native import form_of_sample, with_table
 from cuts.flow.private import fit_private, fit_release, kept_release
 from cuts.flow.release import read_transcript
 from cuts.flow.request import FitRequest, FittedModel, PrivacyOptions
@@ -39,6 +41,7 @@ from cuts.model.store import Model
 from cuts.plan import Plan, Step, Way
 from cuts.privacy.transcript import Transcript
 from cuts.progress import Observer
+from cuts.text import html
 from cuts.text.diagnostic import counted
 
 
@@ -48,16 +51,17 @@ class RunResult:
 
     `discriminator` says how well a classifier separates the table from rows that the model was fitted to; None for a
     private program, whose rows may not be read, and when there are too few rows. `drifts` is what differs from those
-    rows, the largest difference first; empty for a private program.
+    rows, the largest difference first; empty for a private program. `form` is the form of the frame that was given.
     """
 
     model: Model
     plan: Plan
     sample: Sample
-    verdicts: tuple[Verdict, ...]
+    verdicts: Verdicts
     output: Output | None = None
     discriminator: Discriminator | None = None
     drifts: tuple[Drift, ...] = ()
+    form: FrameForm | None = None
 
     def __repr__(self) -> str:
         """The outcome in one line: the model and the rows would fill the screen."""
@@ -71,6 +75,19 @@ class RunResult:
         return self.sample.table
 
     @property
+    def frame(self) -> Any:
+        """The synthetic rows as the kind of frame that was given: pandas, polars or Arrow; Arrow if it was a file."""
+        return self.table.arrow if self.form is None else to_native(self.table, self.form)
+
+    def draw(self, n: int | None = None, *, where: str | None = None, seed: int = 1, workers: int = 1) -> Any:
+        """More rows of the model as the same kind of frame; `where` is a condition that all of them satisfy."""
+        drawn = sample(self.model, n, where=where, seed=seed, workers=workers)
+        return replace(self, sample=drawn).frame
+
+    def _repr_html_(self) -> str:
+        return html.paragraph(repr(self)[1:-1]) + self.verdicts._repr_html_()
+
+    @property
     def facts(self) -> Facts:
         """How the model was made."""
         return self.model.facts
@@ -78,7 +95,7 @@ class RunResult:
     @property
     def holds(self) -> bool:
         """Whether no command fails."""
-        return holds(self.verdicts)
+        return self.verdicts.holds
 
     @property
     def departures(self) -> tuple[tuple[Step, Way], ...]:
@@ -131,7 +148,7 @@ def run(
             drawn.table, fitted.real, schema, seed=request.seed, advanced=observer.advanced
         )
         differences = drifts(fitted.real, drawn.table, schema)
-    return RunResult(fitted.model, fitted.plan, drawn, verdicts, output, discriminator, differences)
+    return RunResult(fitted.model, fitted.plan, drawn, Verdicts(verdicts), output, discriminator, differences)
 
 
 def fit(request: FitRequest, *, observer: Observer | None = None) -> FittedModel:
@@ -175,11 +192,17 @@ def run_program(
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})
     >>> result = run_program("SYNTHESIZE: people; ENFORCE: age > 20; END;", people, rows=10, config={"steps": 50})
-    >>> result.table.rows, result.holds
-    (10, True)
+    >>> result  # doctest: +ELLIPSIS
+    <RunResult: 10 rows, 1 command, 0 failing, fit error ...>
+    >>> result.frame.num_rows, result.verdicts, result.draw(5).num_rows
+    (10, <Verdicts: 1 hold, 0 fail>, 5)
     """
     place = None if output is None else output_at(output)
-    return run(make_request(program, data, **options), output=place, observer=observer)
+    request, form = with_table(make_request(program, data, **options))
+    result = run(request, output=place, observer=observer)
+    form = form_of_sample(data, form, result.model.codec.schema, result.table)
+    model = result.model if form is None else replace(result.model, frame=form.library)
+    return replace(result, model=model, form=form)
 
 
 def make_request(

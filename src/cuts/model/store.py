@@ -84,7 +84,7 @@ class _Manifest:
     sha256: Any = None  # by part
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model:
     """All that drawing needs: the mixture over the codec's bins, and the program whose rules hold in every row.
 
@@ -111,6 +111,15 @@ class Model:
     def with_network(self, network: Network) -> Model:
         """The same with another network, and the mixture that stands for it."""
         return replace(self, network=network, mixture=settle_network(network, self.config, self.facts.seed))
+
+    def save(self, path: Path | str) -> None:
+        """Write the model to a `.synth` file, which `cuts sample` and `cuts.Synthesizer.load` read."""
+        save(self, path)
+
+    def __repr__(self) -> str:
+        """The size of the model in one line: its numbers would fill the screen."""
+        size = f"{len(self.codec.columns)} columns, {self.mixture.components} components"
+        return f"<Model of {self.codec.schema.name}: {size}, fit error {self.facts.error:.2g}>"
 
 
 def settle_network(network: Network, config: Config, seed: int) -> Mixture:

@@ -151,6 +151,12 @@ class CutsError(Exception):
         """The exit code of all diagnostics together."""
         return exit_code(self.diagnostics)
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and Jupyter show in place of a traceback: the message that the command line prints."""
+        from cuts.text.render import as_text  # which needs this module
+
+        return as_text(self.diagnostics, self.source).split("\n")
+
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
     """0 without errors, otherwise the smallest exit code of the errors.

@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 from narwhals.stable.v2 import dependencies
 
+from cuts.data.columns import is_written_as_text
 from cuts.data.exchange.pandas_columns import PandasDtype, from_pandas_column, to_pandas_column
 from cuts.data.exchange.readable import check_names, check_rows, check_type, not_plain
 from cuts.data.exchange.recast import dictionaries_of, is_text, plain_values, recast, recast_column
+from cuts.data.schema import Schema
 from cuts.data.table import Table
 
 Library = Literal["arrow", "pandas", "polars", "polars-lazy"]
@@ -97,6 +99,22 @@ def with_texts(form: FrameForm, names: Iterable[str]) -> FrameForm:
     return replace(form, schema=pa.schema(fields), dtypes=tuple(dtypes), pandas_dtypes=tuple(pandas_dtypes))
 
 
+def form_of_columns(form: FrameForm, schema: Schema) -> FrameForm:
+    """How a frame of the schema's columns alone would have looked."""
+    places = [place for place, name in enumerate(form.schema.names) if name in schema]
+    texts = [column.name for column in schema if is_written_as_text(column)]
+    if len(places) == len(form.schema.names):
+        return with_texts(form, texts)
+    form = replace(
+        form,
+        schema=pa.schema([form.schema.field(place) for place in places]),
+        dtypes=tuple(form.dtypes[place] for place in places) if form.dtypes else (),
+        pandas_dtypes=tuple(form.pandas_dtypes[place] for place in places) if form.pandas_dtypes else (),
+        header=None if form.header is None else form.header[places],
+    )
+    return with_texts(form, texts)
+
+
 def form_like(frame: Any, table: Table) -> FrameForm:
     """The form of a table as a frame of the same library as `frame`; nothing but the type of `frame` is read."""
     if dependencies.is_pandas_dataframe(frame):
@@ -108,12 +126,17 @@ def form_like(frame: Any, table: Table) -> FrameForm:
 
 def form_in(library: Library, table: Table) -> FrameForm:
     """The form of a table as a frame of a library, with the dtypes that the library itself chooses."""
+    return from_native(arrow_as(table.arrow, library))[1]
+
+
+def arrow_as(arrow: pa.Table, library: Library) -> Any:
+    """An Arrow table as a frame of a library, with the dtypes that the library itself chooses."""
     if library == "arrow":
-        return from_native(table.arrow)[1]
+        return arrow
     if library == "pandas":
-        return from_native(table.arrow.to_pandas())[1]
-    converted = import_module("polars").from_arrow(table.arrow)
-    return from_native(converted.lazy() if library == "polars-lazy" else converted)[1]
+        return arrow.to_pandas()
+    converted = import_module("polars").from_arrow(arrow)
+    return converted.lazy() if library == "polars-lazy" else converted
 
 
 # --- Arrow
