@@ -1,11 +1,12 @@
-# `make demo` shows the product, `make test` runs the tests, `make check` adds format, lint, types, layers, links and options.
+# `make demo` shows the product, `make test` runs the tests, `make check` adds format, lint, types, layers, links and options,
+# `make docs` builds the documentation site.
 # Each does all the set-up on a machine with only Python 3.11+ and pip.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check format specs figures clean
+.PHONY: demo test check docs format specs figures clean
 
 demo: $(INSTALLED)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
@@ -19,6 +20,10 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_docs.py
+
+# The site is in site/index.html. Neither building nor reading it needs a network; a warning is an error.
+docs: $(INSTALLED)
+	$(BIN)/python tools/site/build.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff format src tests tools benchmarks
@@ -35,11 +40,11 @@ figures: $(INSTALLED)
 	$(BIN)/python tools/figures.py $(PAGE)
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis site
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "cuts needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable . --group test --group check
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable . --group test --group check --group docs
 	touch $(INSTALLED)
