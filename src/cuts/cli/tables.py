@@ -1,4 +1,4 @@
-"""Commands about tables: datasets, schema infer, schema show, schema check."""
+"""Commands about tables and their schemas: schema infer, schema show, schema check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from cuts import datasets
 from cuts.cli.options import (
     DelimiterOption,
     DropOption,
@@ -20,7 +19,6 @@ from cuts.cli.options import (
     ProtectedOption,
     QuoteOption,
     SchemaFormat,
-    Split,
     TableArgument,
 )
 from cuts.cli.shared import counts, print_json, say
@@ -37,45 +35,12 @@ from cuts.data.schema_file import read_schema, render_toml
 from cuts.flow import inputs
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
-from cuts.text.diagnostic import counted, exit_code, usage_error
+from cuts.text.diagnostic import counted, exit_code
 from cuts.text.files import write_text
 
 app = typer.Typer()
 schema_app = typer.Typer(help="Infer a schema, show it, or check a table against one.", no_args_is_help=True)
 app.add_typer(schema_app, name="schema")
-
-
-@app.command("datasets")
-def datasets_command(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="Table to write; without it, all are listed.", show_default=False),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write; its ending decides the format.", show_default=False
-        ),
-    ] = None,
-    split: Annotated[Split, typer.Option("--split", help="Rows to write.")] = "train",
-) -> None:
-    """List the embedded tables, or write one to a file.
-
-    Example: cuts datasets adult -o adult.csv
-    """
-    if name is None:
-        rows = [[d.name, f"{d.train:,}", f"{d.test:,}", d.licence, d.title] for d in datasets.DATASETS]
-        print(align(["name", "train rows", "test rows", "licence", "about"], rows, right=[1, 2]))
-        return
-    dataset = datasets.find(name)
-    if dataset is None:
-        names = ", ".join(f"`{known.name}`" for known in datasets.DATASETS)
-        raise usage_error("unknown-data", f"there is no embedded table `{name}`", f"choose from {names}")
-    if output is None:
-        example = f"e.g. `cuts datasets {name} -o {name}.csv`"
-        raise usage_error("missing-argument", "the file to write is missing: `--output`", example)
-    datasets.export(dataset, output, split)
-    say(f"{output} written")
 
 
 @schema_app.command("infer")

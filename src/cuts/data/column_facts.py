@@ -57,7 +57,9 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
         if isinstance(bins, NumericBins):
             notes += _text_notes(bins, limits)
         facts.append(
-            ColumnFacts(column.name, _kind(column), _values(column), missing, bins.size if bins else 0, tuple(notes))
+            ColumnFacts(
+                column.name, column_kind(column), column_values(column), missing, bins.size if bins else 0, tuple(notes)
+            )
         )
     return tuple(facts)
 
@@ -105,7 +107,12 @@ def _follows(column: IntArray, source: IntArray) -> bool:
     return len(pairs) == len(np.unique(source))
 
 
-def _kind(column: Column) -> str:
+def column_kind(column: Column) -> str:
+    """The kind of a column in words.
+
+    >>> column_kind(Real("height", 0.5, 2.5, decimals=2))
+    'real, 2 decimals'
+    """
     match column:
         case Category():
             return "ordered category" if column.ordered else "category"
@@ -123,7 +130,12 @@ def _kind(column: Column) -> str:
             assert_never(column)
 
 
-def _values(column: Column) -> str:
+def column_values(column: Column) -> str:
+    """The range of a column, or the number of its values.
+
+    >>> column_values(Integer("age", 18, 110)), column_values(Category("sex", ("Female", "Male")))
+    ('18 to 110', '2 values')
+    """
     match column:
         case Category():
             return counted(len(column.categories), "value")

@@ -1,4 +1,7 @@
-"""Tables included in the package: Adult and German Credit (UCI, CC BY 4.0; see NOTICE), each with its split."""
+"""Tables included in the package: Adult and German Credit (UCI, CC BY 4.0; see NOTICE), each with its split.
+
+`german` has the codes of the original file, `credit` the same rows with readable names and values.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +15,30 @@ from cuts.data.exchange.tables import read_table
 from cuts.data.schema import Schema
 from cuts.data.schema_file import read_schema
 from cuts.data.table import Table
+from cuts.datasets.credit import in_words
 
 Split = Literal["train", "test"]
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """An embedded table: its title, the rows of each split, its licence."""
+    """An embedded table: its title, the rows of each split, its source and its licence."""
 
     name: str
     title: str
     train: int
     test: int
+    source: str
     licence: str = "CC BY 4.0"
 
 
-DATASETS = (
-    Dataset("adult", "UCI Adult (Census Income): who earns more than 50K", 30_162, 15_060),
-    Dataset("german", "UCI Statlog German Credit: who is a good risk", 800, 200),
-)
+_ADULT_SOURCE = "Barry Becker and Ronny Kohavi, UCI Machine Learning Repository, https://doi.org/10.24432/C5XW20"
+_GERMAN_SOURCE = "Hans Hofmann, UCI Machine Learning Repository, https://doi.org/10.24432/C5NC77"
+
+ADULT = Dataset("adult", "UCI Adult (Census Income): who earns more than 50K", 30_162, 15_060, _ADULT_SOURCE)
+CREDIT = Dataset("credit", "UCI Statlog German Credit, in words: who is a good risk", 800, 200, _GERMAN_SOURCE)
+GERMAN = Dataset("german", "UCI Statlog German Credit, as coded: who is a good risk", 800, 200, _GERMAN_SOURCE)
+DATASETS = (ADULT, CREDIT, GERMAN)
 
 
 def find(name: str) -> Dataset | None:
@@ -49,7 +57,13 @@ def load_schema(dataset: Dataset) -> Schema:
 
 
 def load(dataset: Dataset, split: Split = "train") -> Table:
-    """The rows of an embedded table."""
+    """The rows of an embedded table.
+
+    >>> load(CREDIT, "test").arrow["risk"].to_pylist().count("good")
+    141
+    """
+    if dataset == CREDIT:
+        return in_words(load(GERMAN, split))
     with as_file(files("cuts.datasets").joinpath(f"{dataset.name}-{split}.parquet")) as path:
         return read_table(path)
 
