@@ -23,14 +23,19 @@ check: $(INSTALLED)
 
 # The site is in site/index.html. Neither building nor reading it needs a network; a warning is an error.
 docs: $(INSTALLED)
+	$(BIN)/python tools/cli_reference.py --check
+	$(BIN)/python tools/grammar_reference.py --check
 	$(BIN)/python tools/site/build.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff format src tests tools benchmarks
 	$(BIN)/ruff check --fix src tests tools benchmarks
 
-# Put the real output into the console and python blocks of README, docs and tests/specs; read the diff before you commit it.
+# Put the real output into the console and python blocks of README, docs and tests/specs, and what the code knows
+# into the pages on the command line and the grammar; read the diff before you commit it.
 specs: $(INSTALLED)
+	$(BIN)/python tools/cli_reference.py
+	$(BIN)/python tools/grammar_reference.py
 	CUTS_UPDATE_SPECS=1 $(BIN)/python -m pytest -q tests/test_specs.py tests/assess/test_pages.py
 	$(BIN)/python -m pytest -q tests/test_specs.py tests/assess/test_pages.py
 
