@@ -4,8 +4,8 @@
     python tools/cli_reference.py --check    # exit with 1 if it is not up to date
 
 The page has one section per command, `## cuts run`. The generated part stands between two comments, after the first
-paragraph if there is none yet; everything else is written by hand and says what `--help` does not. The list of all commands at the top
-is generated too.
+paragraph if there is none yet; everything else is written by hand and says what `--help` does not. The list of all
+commands at the top is generated too.
 """
 
 from __future__ import annotations
@@ -84,8 +84,7 @@ def updated(page: str, known: list[Command]) -> str:
     first = page.index("## ")
     head = page[:first]
     rest = _SECTION.sub(rewrite, page[first:])
-    overview = "```text\n" + "".join(f"{line}\n" for line in _overview(known)) + "```"
-    return _REGION.sub(lambda _: _region(overview), head) + rest
+    return _REGION.sub(lambda _: _region(_overview(known)), head) + rest
 
 
 def described(command: Command) -> str:
@@ -106,11 +105,12 @@ def _commands(path: tuple[str, ...], command: Any) -> Iterator[Command]:
                 yield from _commands((*path, name), child)
 
 
-def _overview(known: list[Command]) -> list[str]:
-    heads = [command.usage.removesuffix(" [OPTIONS]") for command in known]
-    width = max(map(len, heads))
-    first_sentences = [re.split(r"[.;]( |$)", command.summary)[0] for command in known]
-    return [f"{head:{width}}  {sentence}" for head, sentence in zip(heads, first_sentences, strict=True)]
+def _overview(known: list[Command]) -> str:
+    rows = [
+        f"| [{command.name}](#{command.name.replace(' ', '-')}) | {re.split(r'[.;]( |$)', command.summary)[0]} |"
+        for command in known
+    ]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
 def _region(text: str) -> str:

@@ -1,7 +1,7 @@
 """Write docs/reference/grammar.md: the grammar file that the parser reads, in sections, and the words of the language.
 
-    python tools/grammar_reference.py            # rewrite the page
-    python tools/grammar_reference.py --check    # exit with 1 if it is not up to date
+python tools/grammar_reference.py            # rewrite the page
+python tools/grammar_reference.py --check    # exit with 1 if it is not up to date
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ import pytest
 from pygments.token import Generic, Keyword, Name
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools/site")]
+sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(ROOT / "tools/site"))
 
 import cli_reference
 import grammar_reference
@@ -49,7 +50,7 @@ def test_generated_parts_replace_only_themselves() -> None:
 
 
 def test_every_reserved_word_of_a_program_is_coloured() -> None:
-    tokens = dict((text, kind) for kind, text in ProgramLexer().get_tokens("\n".join(sorted(RESERVED))))
+    tokens = {text: kind for kind, text in ProgramLexer().get_tokens("\n".join(sorted(RESERVED)))}
     assert [word for word in sorted(RESERVED) if tokens[word] not in Keyword] == []
 
 

@@ -12,22 +12,13 @@ from threading import Thread
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
+
+from browser import Unavailable, shared_browser
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 PAGES = ["index", "tutorial", "how-to/choose-epsilon", "reference/language", "reference/grammar", "reference/cli"]
 WIDTHS = [1280, 360]
-
-needs_browser = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"needs {CHROMIUM}: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +45,12 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's chromium."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
+def browser() -> Browser:
+    """Debian's chromium, shared with the other tests of pages."""
+    try:
+        return shared_browser()
+    except Unavailable as reason:
+        pytest.skip(str(reason))
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -96,7 +87,6 @@ class Watched:
             route.abort()
 
 
-@needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_has_no_serious_accessibility_issue(browser: Browser, address: str, name: str, scheme: str) -> None:
@@ -114,7 +104,6 @@ def test_a_page_has_no_serious_accessibility_issue(browser: Browser, address: st
     assert serious == []
 
 
-@needs_browser
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_need_no_network_report_no_error_and_fit_the_screen(browser: Browser, address: str, width: int) -> None:
     watched = Watched(browser, address, width=width)
@@ -126,7 +115,6 @@ def test_pages_need_no_network_report_no_error_and_fit_the_screen(browser: Brows
     assert watched.errors == []
 
 
-@needs_browser
 def test_the_site_opens_from_disk_and_can_be_searched_there(browser: Browser, site: Path) -> None:
     watched = Watched(browser, site.as_uri())
     page = watched.open("search")
@@ -139,7 +127,6 @@ def test_the_site_opens_from_disk_and_can_be_searched_there(browser: Browser, si
     assert watched.errors == []
 
 
-@needs_browser
 def test_the_copy_button_copies_commands_without_prompt_and_output(browser: Browser, address: str) -> None:
     watched = Watched(browser, address)
     page = watched.open("tutorial")

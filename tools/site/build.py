@@ -1,7 +1,7 @@
 """Build the documentation site; a warning is an error. Neither building nor reading it needs a network.
 
-    python tools/site/build.py          # into site/: open site/index.html
-    python tools/site/build.py FOLDER
+python tools/site/build.py          # into site/: open site/index.html
+python tools/site/build.py FOLDER
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from cuts import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from lexers import ProgramLexer, SessionLexer  # noqa: E402
+from lexers import ProgramLexer, SessionLexer
 
 project = "cuts"
 author = "the authors of cuts"

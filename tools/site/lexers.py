@@ -1,14 +1,14 @@
 """Colours for the code blocks of the documentation: programs, and sessions at the command line.
 
-The words of a program come from `cuts` itself, so a new keyword, statistic or measure is coloured without a change here.
+The words of a program come from `cuts` itself, so a new keyword, statistic or measure is coloured without a change
+here.
 """
 
 from __future__ import annotations
 
 import re
 
-from pygments.lexer import RegexLexer, bygroups, using, words
-from pygments.lexers.shell import BashLexer
+from pygments.lexer import RegexLexer, bygroups, words
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
 from cuts.lang.keywords import RESERVED
@@ -60,7 +60,7 @@ class SessionLexer(RegexLexer):
     flags = re.MULTILINE
     tokens = {  # noqa: RUF012 (as above)
         "root": [
-            (r"^(\$ )([^\n]*\n)", bygroups(Generic.Prompt, using(BashLexer))),
+            (r"^(\$ )([^\n]*\n)", bygroups(Generic.Prompt, Generic.Strong)),
             (r"^(error)(\[[a-z-]+\])", bygroups(Generic.Error, Generic.Strong)),
             (r"^(warning)(\[[a-z-]+\])", bygroups(Generic.Subheading, Generic.Strong)),
             (r"^( *\d+  )(FAILS)\b", bygroups(Generic.Output, Generic.Error)),
