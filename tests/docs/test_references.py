@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from pygments.token import Generic, Keyword, Name
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-sys.path.insert(0, str(ROOT / "tools/site"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools/site"))
 
 import cli_reference
 import grammar_reference
@@ -19,6 +18,8 @@ from lexers import ProgramLexer, SessionLexer
 from stage import staged, with_navigation
 
 from cuts.lang.keywords import RESERVED
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_options_of_every_command_are_up_to_date() -> None:
