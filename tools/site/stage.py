@@ -4,7 +4,7 @@ The pages in `docs` are plain Markdown that also reads well without a site. What
 
 - The navigation follows the links of the index page of each section, in their order.
 - A block with `file=NAME` gets the name as its caption; a `text` block that shows a session is coloured like one.
-- The pages of `PAGES_ELSEWHERE`, and `PICTURES`, become pages of the site, and links to them are rewritten.
+- The pages of `PAGES_ELSEWHERE`, and `PICTURES`, become part of the site, and links to them are rewritten.
 """
 
 from __future__ import annotations
@@ -20,16 +20,11 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from console import Block  # noqa: E402
 
+ELSEWHERE = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md", "editors/README.md")
 PAGES_ELSEWHERE = {
-    "CHANGELOG.md": "project/changelog.md",
-    "CONTRIBUTING.md": "project/contributing.md",
-    "benchmarks/README.md": "project/benchmarks.md",
+    source: f"project/{source.removesuffix('/README.md').removesuffix('.md').lower()}.md" for source in ELSEWHERE
 }
 PICTURES = {"benchmarks/plots": "project/plots"}
-PROJECT = "# Project\n\n" + "\n".join(
-    f"- [{title}]({name}.md)"
-    for title, name in [("Changelog", "changelog"), ("Benchmarks", "benchmarks"), ("Contributing", "contributing")]
-)
 SECTIONS = ("Tutorial <tutorial>", "how-to/index", "reference/index", "explanation/index", "project/index")
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -39,14 +34,25 @@ _LINK = re.compile(r"(?<=\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?(?=\))")
 def stage(folder: Path) -> None:
     """Write all pages of the site to `folder`, which is emptied first."""
     shutil.rmtree(folder, ignore_errors=True)
-    for page in sorted((ROOT / "docs").rglob("*.md")):
-        name = PurePosixPath(page.relative_to(ROOT / "docs").as_posix())
-        _write(folder / name, staged(page.read_text(encoding="utf-8"), f"docs/{name}", str(name)))
+    docs = ROOT / "docs"
+    shutil.copytree(docs, folder, ignore=lambda _, names: [name for name in names if name.endswith(".md")])  # pictures
+    for page in sorted(docs.rglob("*.md")):
+        name = page.relative_to(docs).as_posix()
+        _write(folder / name, staged(page.read_text(encoding="utf-8"), f"docs/{name}", name))
     for source, name in PAGES_ELSEWHERE.items():
-        _write(folder / name, staged((ROOT / source).read_text(encoding="utf-8"), source, name))
+        if (ROOT / source).exists():
+            _write(folder / name, staged((ROOT / source).read_text(encoding="utf-8"), source, name))
     for source, name in PICTURES.items():
         shutil.copytree(ROOT / source, folder / name)
-    _write(folder / "project/index.md", with_navigation(PROJECT, "project/index.md"))
+    _write(folder / "project/index.md", project_page())
+
+
+def project_page() -> str:
+    """The index of what is neither tutorial, how-to, reference nor explanation."""
+    inside = [page.name for page in sorted((ROOT / "docs").glob("*.md")) if page.stem not in ("index", "tutorial")]
+    outside = [PurePosixPath(name).name for source, name in PAGES_ELSEWHERE.items() if (ROOT / source).exists()]
+    entries = [*(name.removesuffix(".md") for name in outside), *(f"../{name.removesuffix('.md')}" for name in inside)]
+    return "\n".join(["# Project", "", "```{toctree}", ":maxdepth: 1", "", *entries, "```", ""])
 
 
 def staged(text: str, source: str, name: str) -> str:
