@@ -1,6 +1,7 @@
 """Check what the tests do not: links, options and unmarked output in the Markdown files.
 
 - Every relative link leads somewhere, headings included.
+- Every page of a section is linked from the section's index, which is the navigation of the site.
 - Every `--option` exists: in `cuts COMMAND` for one written after it, else in any command. In the pages of benchmarks,
   the script that is called, or any of them, must name it.
 - A `text` block that shows output says where it comes from (tests/console.py describes how).
@@ -47,6 +48,7 @@ def main() -> int:
         for page in sorted(pages)
         for problem in [*broken_links(page), *known.unknown(page), *unmarked_output(page)]
     ]
+    problems += unlisted_pages(ROOT / "docs")
     print("\n".join(problems) if problems else f"{len(pages)} pages: every link leads somewhere, every option exists")
     return 1 if problems else 0
 
@@ -61,6 +63,16 @@ def broken_links(page: Path) -> Iterator[str]:
         file = page if not name else (page.parent / name)
         if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
             yield f"the link {target} leads nowhere"
+
+
+def unlisted_pages(docs: Path) -> list[str]:
+    """One message per page that the index page of its folder does not link to."""
+    problems = []
+    for index in sorted(docs.glob("*/**/index.md")):
+        linked = {target.partition("#")[0] for target in LINK.findall(index.read_text(encoding="utf-8"))}
+        pages = [page for page in sorted(index.parent.glob("*.md")) if page != index and page.name not in linked]
+        problems += [f"{index.relative_to(docs.parent)}: add a link to {page.name}" for page in pages]
+    return problems
 
 
 def anchors(page: Path) -> set[str]:
