@@ -1,0 +1,70 @@
+"""A real Chromium, as Debian installs it, for tests of pages; nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--no-sandbox",  # tests may run as root
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+class Unavailable(Exception):
+    """Why there is no browser on this machine."""
+
+
+def find_chromium() -> str:
+    """The path of the browser, or of the one that CUTS_CHROMIUM names; `Unavailable` says why there is none."""
+    named = os.environ.get("CUTS_CHROMIUM")
+    if named is not None:
+        if not Path(named).exists():
+            raise Unavailable(f"CUTS_CHROMIUM names {named}, which does not exist")
+        return named
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        raise Unavailable(f"Chromium is not installed: there is no {', '.join(NAMES)} in PATH")
+    return found
+
+
+_SHARED = ExitStack()
+
+
+@cache
+def shared_browser() -> Any:
+    """The browser of this test session, started by whoever needs it first."""
+    executable = find_chromium()
+    from playwright.sync_api import sync_playwright
+
+    playwright = _SHARED.enter_context(sync_playwright())
+    browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+    _SHARED.callback(browser.close)
+    return browser
+
+
+def stop_shared_browser() -> None:
+    """Close the browser of this session, if it was started."""
+    _SHARED.close()
+
+
+def quiet_page(**options: Any) -> Iterator[Any]:
+    """A page in its own context that is offline and records what it asked for and said: `requests` and `messages`."""
+    context = shared_browser().new_context(offline=True, **options)
+    page = context.new_page()
+    page.requests, page.messages = [], []
+    page.on("request", lambda request: page.requests.append(request.url))
+    page.on("console", lambda message: page.messages.append(message.text))
+    page.on("pageerror", lambda error: page.messages.append(str(error)))
+    yield page
+    context.close()
