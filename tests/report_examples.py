@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 from cuts.assess.discriminator import Discriminator
@@ -71,10 +72,23 @@ CATEGORIES = {
     "Jamaica other",
     "salary": "<=50K >50K",
 }
-NAMES = (
-    "age workclass fnlwgt education education_num marital_status occupation relationship race sex capital_gain "
-    "capital_loss hours_per_week native_country salary"
-).split()
+NAMES = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education_num",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital_gain",
+    "capital_loss",
+    "hours_per_week",
+    "native_country",
+    "salary",
+]
 LEARNERS = ("xgboost", "random forest", "logistic regression")
 
 
@@ -247,7 +261,7 @@ def hostile() -> Report:
                 replace(t, command=evil, measure=NASTY[0], utility=NASTY[1]) for t in base.classifiers.trade_offs
             ),
             target=evil,
-            fairness=Fairness(evil, evil, {NASTY[0]: {name: 3 for name in names}}, fairness().learners),
+            fairness=Fairness(evil, evil, {NASTY[0]: dict.fromkeys(names, 3)}, fairness().learners),
             tested_on=evil,
         ),
         run=replace(
@@ -352,7 +366,7 @@ def likeness(names: list[str]) -> Likeness:
         category(name, rng) if name in CATEGORIES else number(name, rng, *NUMBERS.get(name, (0, 100))) for name in names
     ]
     numeric = [name for name in names if name not in CATEGORIES]
-    pairs = [PairDifference((a, b), rng.uniform(0.01, 0.09), 0.02) for a, b in zip(names, names[1:], strict=False)]
+    pairs = [PairDifference((a, b), rng.uniform(0.01, 0.09), 0.02) for a, b in pairwise(names)]
     return Likeness(
         discriminator=Discriminator(rows=5_000, auc=0.534, standard_error=0.006, train_auc=0.501),
         drifts=(

@@ -7,6 +7,7 @@ and script but our own two, by their hashes.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,7 @@ from cuts.text.files import write_text
 
 NOTEBOOK_HEIGHT = 820  # pixels
 MAX_SHOWN = 600  # characters of a text
+_CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class ReportPage:
 
         page = Path(path)
         twin = page.with_suffix(".json")
-        data = json.dumps(as_data(self.facts), ensure_ascii=False, indent=1, allow_nan=False)
+        data = json.dumps(as_data(self.facts), ensure_ascii=False, indent=2, allow_nan=False)
         write_text(page, self.html)
         write_text(twin, f"{data}\n")
         return page, twin
@@ -83,10 +85,23 @@ def _environment() -> Environment:
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     environment.filters.update(
-        clip=clip, counted=counted, decimal=words.decimal, long=long, percent=words.percent, short=short
+        clip=clip,
+        code=code,
+        counted=counted,
+        decimal=words.decimal,
+        long=long,
+        moment=words.moment,
+        percent=words.percent,
+        short=short,
     )
     environment.globals.update(
-        curves=curves, distributions=distributions, dots=dots, heatmaps=heatmaps, scales=scales, views=views, words=words
+        curves=curves,
+        distributions=distributions,
+        dots=dots,
+        heatmaps=heatmaps,
+        scales=scales,
+        views=views,
+        words=words,
     )
     return environment
 
@@ -98,7 +113,16 @@ def long(text: str, length: int = MAX_SHOWN) -> str:
     'abcd… (2 more characters)'
     """
     rest = len(text) - length
-    return text if rest <= 0 else f"{text[:length]}… ({counted(rest, 'more character')})"
+    return text if rest <= length // 4 else f"{text[:length]}… ({counted(rest, 'more character')})"
+
+
+def code(text: str) -> Markup:
+    """The text, in which what stands between backticks is shown as code.
+
+    >>> code("rates of `<a>` adjusted")
+    Markup('rates of <code>&lt;a&gt;</code> adjusted')
+    """
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(visible(text)))))
 
 
 @cache

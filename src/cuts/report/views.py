@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
@@ -108,7 +108,11 @@ def score_charts(classifiers: Classifiers) -> list[Comparison]:
     names = [name for name in SCORES if any(name in score.measures for score in classifiers.scores)]
     found = []
     for name in names:
-        of = {(score.learner, score.trained_on): score.measures[name] for score in classifiers.scores}
+        of: dict[tuple[str, TrainedOn], float] = {
+            (score.learner, score.trained_on): score.measures[name]
+            for score in classifiers.scores
+            if name in score.measures
+        }
         found.append(Comparison(*SCORES[name], _compared(of, name)))
     return found
 
@@ -119,7 +123,9 @@ def fairness_charts(fairness: Fairness) -> list[Comparison]:
     for protected in fairness.groups:
         learners = [gaps for gaps in fairness.learners if gaps.protected == protected]
         for name in dict.fromkeys(name for gaps in learners for name in gaps.gaps):
-            of = {(gaps.learner, gaps.trained_on): gaps.gaps[name] for gaps in learners}
+            of: dict[tuple[str, TrainedOn], float] = {
+                (gaps.learner, gaps.trained_on): gaps.gaps[name] for gaps in learners if name in gaps.gaps
+            }
             found.append(Comparison(f"{_heading(name)} gap by {protected}", "0 is equal, 1 the largest", _compared(of)))
     return found
 
@@ -147,7 +153,7 @@ def _target(command: CommandFacts) -> tuple[float, str] | None:
     return (float(found[1]), words) if found else None
 
 
-def _compared(of: dict[tuple[str, TrainedOn], float], name: str = "") -> tuple[Row, ...]:
+def _compared(of: Mapping[tuple[str, TrainedOn], float], name: str = "") -> tuple[Row, ...]:
     learners = dict.fromkeys(learner for learner, _ in of)
     rows = []
     for learner in learners:

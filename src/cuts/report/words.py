@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import isfinite
 
 from cuts.assess.discriminator import Discriminator
@@ -12,6 +13,9 @@ from cuts.lang.printer import short
 from cuts.report.facts import CommandFacts, Report
 from cuts.text.diagnostic import counted
 
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 UTILITY = ("accuracy", "r2")  # the score of which the share that is kept is shown
 
 
@@ -43,17 +47,17 @@ class Kept:
 def percent(share: float | None, digits: int = 1) -> str:
     """A share in percent; 0 and 100 only if it is exactly that.
 
-    >>> percent(0.1234), percent(0.00001), percent(0.99999), percent(1.0)
-    ('12.3 %', '< 0.1 %', '> 99.9 %', '100 %')
+    >>> [percent(share).replace("\N{NO-BREAK SPACE}", " ") for share in (0.1234, 0.00001, 0.99999, 1.0)]
+    ['12.3 %', '< 0.1 %', '> 99.9 %', '100 %']
     """
     if share is None or not isfinite(share):
         return "undefined"
     shown, smallest = f"{100 * share:.{digits}f}", 10.0**-digits
     if 0 < share < 1 and float(shown) == 0:
-        return f"< {smallest:.{digits}f} %"
+        return f"< {smallest:.{digits}f}\u00a0%"
     if 0 < share < 1 and float(shown) == 100:
-        return f"> {100 - smallest:.{digits}f} %"
-    return f"{0 if share == 0 else 100} %" if share in (0, 1) else f"{shown} %"
+        return f"> {100 - smallest:.{digits}f}\u00a0%"
+    return f"{0 if share == 0 else 100}\u00a0%" if share in (0, 1) else f"{shown}\u00a0%"
 
 
 def points_apart(difference: float) -> str:
@@ -70,6 +74,22 @@ def points_apart(difference: float) -> str:
 def decimal(value: float | None, digits: int = 3) -> str:
     """A number with a fixed number of decimals."""
     return "undefined" if value is None or not isfinite(value) else f"{value:.{digits}f}".replace("-", "−")
+
+
+def moment(created: str) -> str:
+    """A time in UTC as people write it; other text is left as it is.
+
+    >>> moment("2026-11-18T04:06:00Z")
+    '18 November 2026, 04:06 UTC'
+    """
+    try:
+        found = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    if found.tzinfo is None or found.utcoffset():
+        return created
+    month = _MONTHS[found.month - 1]
+    return f"{found.day} {month} {found.year}, {found:%H:%M} UTC"
 
 
 def outcome(commands: Sequence[CommandFacts]) -> str:

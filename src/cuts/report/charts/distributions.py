@@ -6,15 +6,15 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
-from cuts.report.charts.svg import chart, clip, element, label, line, points, rectangle
+from cuts.report.charts.svg import chart, clip, element, label, line, points, rectangle, squeeze
 from cuts.report.facts import Distribution
 from cuts.report.words import percent, points_apart
 
 WIDTH = 300.0
-MAX_BARS = 10  # categories in a chart; all are in the table below it
+MAX_BARS = 7  # categories in a chart, the most frequent ones; all are in the table below it
 MISSING = "missing"
-_LABELS, _DIFFERENCES, _ROW = 108.0, 44.0, 22.0
-_HEIGHT, _BOTTOM = 112.0, 18.0
+_LABELS, _DIFFERENCES, _ROW = 108.0, 40.0, 19.0
+_HEIGHT, _BOTTOM = 137.0, 18.0
 
 
 def distribution(id: str, column: Distribution) -> Markup:
@@ -38,25 +38,25 @@ def tip(column: Distribution, index: int) -> str:
 
 def _bars(column: Distribution) -> tuple[list[Markup], float]:
     """Two bars per category, the real one above, and the difference in percentage points."""
-    shown = min(len(column.bins), MAX_BARS)
+    most = sorted(range(len(column.bins)), key=lambda i: -max(column.real[i], column.synthetic[i]))
+    shown = sorted(most if len(most) <= MAX_BARS else most[: MAX_BARS - 1])
     room = WIDTH - _LABELS - _DIFFERENCES
     largest = max([*column.real, *column.synthetic, 1e-9])
     marks = []
-    for i in range(shown):
-        y = 2 + i * _ROW
+    for place, i in enumerate(shown):
+        y = 2 + place * _ROW
         real, synthetic = column.real[i], column.synthetic[i]
         marks += [
-            label(_LABELS - 8, y + 13, clip(column.bins[i], 17), anchor="end"),
-            rectangle(_LABELS, y + 2, room * real / largest, 7, "real"),
-            rectangle(_LABELS, y + 10, room * synthetic / largest, 7, "synthetic"),
+            label(_LABELS - 8, y + 13, squeeze(column.bins[i], 16), anchor="end"),
+            rectangle(_LABELS, y + 2, room * real / largest, 6.5, "real"),
+            rectangle(_LABELS, y + 9.5, room * synthetic / largest, 6.5, "synthetic"),
             label(WIDTH, y + 13, points_apart(synthetic - real), anchor="end", kind="label quiet"),
             rectangle(0, y, WIDTH, _ROW, "target", tip=tip(column, i)),
         ]
-    height = 4 + shown * _ROW
-    if shown < len(column.bins):
-        height += 16
-        marks.append(label(_LABELS, height - 4, f"{len(column.bins) - shown} more in the table", kind="label quiet"))
-    return marks, height
+    if len(shown) < len(column.bins):
+        words = f"{len(column.bins) - len(shown)} more below"
+        marks.append(label(_LABELS, 2 + len(shown) * _ROW + 13, words, kind="label quiet"))
+    return marks, 4 + min(len(column.bins), MAX_BARS) * _ROW
 
 
 def _histogram(column: Distribution) -> tuple[list[Markup], float]:
@@ -98,8 +98,8 @@ def _ends(column: Distribution, numbers: int, has_missing: bool) -> list[Markup]
     else:
         last_x = WIDTH - 48 if has_missing else WIDTH
         marks = [
-            label(0, y, clip(column.bins[0], 20)),
-            label(last_x, y, clip(column.bins[numbers - 1], 20), anchor="end"),
+            label(0, y, clip(column.bins[0], 22)),
+            label(last_x, y, clip(column.bins[numbers - 1], 22), anchor="end"),
         ]
     return [*marks, label(WIDTH, y, MISSING, anchor="end")] if has_missing else marks
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from cuts.report.charts.svg import chart, element, label, line, rectangle, ticks
 
-_WIDTH, _MARGIN = 620.0, 16.0
+_WIDTH, _MARGIN = 520.0, 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def scale(id: str, marks: Sequence[Mark], *, ends: tuple[float, float], words: t
 
     y, drawn = 44.0, [line(_MARGIN, 44, _WIDTH - _MARGIN, 44, "axis thick")]
     for tick in ticks(low, high, 5):
-        drawn += [line(x(tick), y - 4, x(tick), y + 4, "axis"), label(x(tick), y + 18, f"{tick:g}", anchor=_anchor(x(tick)))]
+        drawn += [line(x(tick), y - 4, x(tick), y + 4, "axis"), label(x(tick), y + 20, f"{tick:g}", anchor="middle")]
     for mark in marks:
         tip = f"{mark.name}: {mark.value:.3f}"
         if mark.is_main:
@@ -39,13 +39,29 @@ def scale(id: str, marks: Sequence[Mark], *, ends: tuple[float, float], words: t
                 left, right = x(mark.value - mark.error), x(mark.value + mark.error)
                 drawn.append(rectangle(left, y - 4, right - left, 8, "interval"))
             drawn.append(element("circle", cx=x(mark.value), cy=y, r=7, class_="synthetic", data_t=tip))
-            drawn.append(label(x(mark.value), y - 16, f"{mark.name} {mark.value:.3f}", anchor=_anchor(x(mark.value)), kind="label strong"))
+            drawn.append(
+                label(
+                    x(mark.value),
+                    y - 16,
+                    f"{mark.name} {mark.value:.3f}",
+                    anchor=_anchor(x(mark.value)),
+                    kind="label strong",
+                )
+            )
         else:
             drawn.append(element("path", d=f"M{x(mark.value):.1f} {y - 9:.1f}v18", class_="yardstick", data_t=tip))
     below = [mark for mark in marks if not mark.is_main]
     for mark in below:
-        drawn.append(label(x(mark.value), y + 34, f"{mark.name} {mark.value:.3f}", anchor=_anchor(x(mark.value)), kind="label real-text"))
-    depth = 52.0 if below else 36.0
+        drawn.append(
+            label(
+                x(mark.value),
+                y + 41,
+                f"{mark.name} {mark.value:.3f}",
+                anchor=_anchor(x(mark.value)),
+                kind="label real-text",
+            )
+        )
+    depth = 62.0 if below else 41.0
     drawn += [
         label(_MARGIN, y + depth, words[0], kind="label quiet"),
         label(_WIDTH - _MARGIN, y + depth, words[1], anchor="end", kind="label quiet"),
@@ -64,4 +80,4 @@ def bar(share: float, *, mark: float | None = None, kind: str = "ink") -> Markup
 
 
 def _anchor(x: float) -> str:
-    return "start" if x < 90 else "end" if x > _WIDTH - 90 else "middle"
+    return "start" if x < 110 else "end" if x > _WIDTH - 110 else "middle"

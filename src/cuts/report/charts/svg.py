@@ -8,7 +8,7 @@ from re import compile as pattern
 
 from markupsafe import Markup, escape
 
-_INVISIBLE = pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # not allowed in HTML, or not text
+_INVISIBLE = pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 CHAR = 5.9  # mean width of a letter of a label, in units of the drawing
 
 
@@ -86,8 +86,19 @@ def clip(words: str, length: int) -> str:
     return flat if len(flat) <= length and len(words) <= 4 * length + 40 else f"{flat[: length - 1]}…"
 
 
+def squeeze(words: str, length: int) -> str:
+    """The text, or its beginning and its end: names of columns often differ in their last letters.
+
+    >>> squeeze("measurement_of_sensor_003", 12)
+    'measure…_003'
+    """
+    flat = clip(words, len(words) + 1)
+    tail = length // 3
+    return flat if len(flat) <= length else f"{flat[: length - tail - 1]}…{flat[-tail:]}"
+
+
 def visible(words: str) -> str:
-    r"""The text with a replacement character for every control character; `Markup` is left alone.
+    r"""The text with replacements for control characters and those that turn the direction of writing; not of `Markup`.
 
     >>> visible("a\x07b") == "a\ufffdb"
     True
