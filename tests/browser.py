@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,13 +59,25 @@ def stop_shared_browser() -> None:
     _SHARED.close()
 
 
-def quiet_page(**options: Any) -> Iterator[Any]:
-    """A page in its own context that is offline and records what it asked for and said: `requests` and `messages`."""
+@dataclass
+class Visit:
+    """A page in a context of its own that is offline, with what it asked for and what it said on the console."""
+
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def visiting(path: Path, **options: Any) -> Iterator[Visit]:
+    """The file in a window; the options are those of a browser context of Playwright."""
     context = shared_browser().new_context(offline=True, **options)
-    page = context.new_page()
-    page.requests, page.messages = [], []
-    page.on("request", lambda request: page.requests.append(request.url))
-    page.on("console", lambda message: page.messages.append(message.text))
-    page.on("pageerror", lambda error: page.messages.append(str(error)))
-    yield page
-    context.close()
+    visit = Visit(context.new_page())
+    visit.page.on("request", lambda request: visit.requests.append(request.url))
+    visit.page.on("console", lambda message: visit.messages.append(message.text))
+    visit.page.on("pageerror", lambda error: visit.messages.append(str(error)))
+    try:
+        visit.page.goto(path.as_uri())
+        yield visit
+    finally:
+        context.close()

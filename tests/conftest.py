@@ -33,8 +33,10 @@ def _temporary_ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 @pytest.fixture(scope="session", autouse=True)
 def _stopped_servers() -> Iterator[None]:
-    """Servers that tests started are stopped at the end, in every process that runs tests."""
+    """Servers and browsers that tests started are stopped at the end, in every process that runs tests."""
     yield
+    if "browser" in sys.modules:
+        sys.modules["browser"].stop_shared_browser()
     if "postgres_server" in sys.modules:
         sys.modules["postgres_server"].stop_shared_server()
 

@@ -14,8 +14,9 @@ from cuts.report.facts import CommandFacts, Report
 from cuts.text.diagnostic import counted
 
 _MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 UTILITY = ("accuracy", "r2")  # the score of which the share that is kept is shown
 
 

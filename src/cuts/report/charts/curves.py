@@ -15,6 +15,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 18.0, 34.0, 40.0
 
 def trade_off(id: str, facts: TradeOffFacts) -> Markup:
     """Utility against the measure: the start, the trials, and the chosen one."""
+    measure = facts.measure.replace("`", "")
     utility = facts.utility.replace("`", "")
     every = sorted({facts.start, *facts.trials}, key=lambda point: (point.value, point.utility))
     x_low, x_high = _padded([p.value for p in every] + [0.0])
@@ -36,25 +37,25 @@ def trade_off(id: str, facts: TradeOffFacts) -> Markup:
             label(_LEFT - 8, y + 4, _utility(tick, y_high - y_low), anchor="end"),
         ]
     marks.append(label(_LEFT - 50, 13, clip(utility, 70), kind="label quiet"))
-    marks.append(label(WIDTH - _RIGHT, HEIGHT - 6, clip(facts.measure, 60), anchor="end", kind="label quiet"))
+    marks.append(label(WIDTH - _RIGHT, HEIGHT - 6, clip(measure, 60), anchor="end", kind="label quiet"))
     marks.append(element("polyline", points=points([place(point) for point in every]), class_="between"))
     chosen = min(facts.trials or (facts.start,), key=lambda point: abs(point.value - facts.chosen))
-    for point in every:
+    for point in sorted(every, key=lambda point: (point == chosen, point == facts.start)):  # the chosen one on top
         words = "before" if point == facts.start else "chosen" if point == chosen else "trial"
         marks += _point(
             place(point),
             words,
-            f"{words}: {facts.measure} {short(point.value, 3)}, {utility} {percent(point.utility, 2)}",
+            f"{words}: {measure} {short(point.value, 3)}, {utility} {percent(point.utility, 2)}",
         )
     text = (
-        f"Before: {facts.measure} {short(facts.start.value, 3)} at {utility} {percent(facts.start.utility, 2)}. "
+        f"Before: {measure} {short(facts.start.value, 3)} at {utility} {percent(facts.start.utility, 2)}. "
         f"Chosen: {short(chosen.value, 3)} at {percent(chosen.utility, 2)}, after {len(facts.trials)} trials."
     )
     return chart(
         id,
         (WIDTH, HEIGHT),
         marks,
-        name=f"Line {facts.line}: {utility} against {facts.measure}",
+        name=f"Line {facts.line}: {utility} against {measure}",
         text=text,
         kind="curve",
     )

@@ -93,8 +93,8 @@ def _histogram(column: Distribution) -> tuple[list[Markup], float]:
 def _ends(column: Distribution, numbers: int, has_missing: bool) -> list[Markup]:
     """The first and last range below the axis, and `missing` if it has a bar."""
     y = _HEIGHT - 4
-    if numbers == 1:
-        marks = [label(0, y, clip(column.bins[0], 40))]
+    if numbers < 2:
+        marks = [label(0, y, clip(words, 40)) for words in column.bins[:numbers]]
     else:
         last_x = WIDTH - 48 if has_missing else WIDTH
         marks = [
