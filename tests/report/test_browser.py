@@ -76,7 +76,6 @@ def test_a_tooltip_follows_the_pointer(open_report: Open) -> None:
     assert page.locator("#tip").inner_text() == mark.get_attribute("data-t")
     tip, place = page.locator("#tip").bounding_box(), mark.bounding_box()
     assert tip["y"] + tip["height"] <= place["y"] + 1 or tip["y"] >= place["y"] + place["height"] - 1
-    page.locator("h3").first.hover()
     page.mouse.move(2, 2)
     assert not page.locator("#tip").is_visible()
 
@@ -98,8 +97,6 @@ def test_a_tooltip_follows_the_keyboard(open_report: Open) -> None:
 
 def test_arrow_keys_go_up_and_down_in_a_heat_map(open_report: Open) -> None:
     page = open_report(examples.full()).page
-    page.locator("#dependence-real").scroll_into_view_if_needed()
-    page.wait_for_timeout(100)  # the scroll events of that hide tooltips
     page.locator("#dependence-real").focus()
     page.keyboard.press("ArrowRight")
     page.locator("#tip").wait_for(state="visible")

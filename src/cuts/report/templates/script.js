@@ -27,7 +27,12 @@
     mark.classList.add("is-marked");
     tip.textContent = mark.getAttribute("data-t");
     tip.hidden = false;
-    const at = mark.getBoundingClientRect();
+    place();
+  };
+  const place = () => {
+    if (!marked) return;
+    const at = marked.getBoundingClientRect();
+    if (at.bottom < 0 || at.top > root.clientHeight) { hide(); return; }
     const own = tip.getBoundingClientRect();
     const left = at.left + at.width / 2 - own.width / 2;
     const above = at.top - own.height - 8;
@@ -40,12 +45,12 @@
     if (mark) show(mark);
     else if (marked && !marked.closest("svg").contains(document.activeElement)) hide();
   });
-  document.addEventListener("scroll", hide, { passive: true, capture: true });
+  document.addEventListener("scroll", place, { passive: true, capture: true });
   const marksOf = (chart) => Array.from(chart.querySelectorAll("[data-t]"));
   document.addEventListener("focusin", (event) => {
     const chart = event.target instanceof Element ? event.target.closest("svg.chart") : null;
     const mark = chart && chart.matches(":focus-visible") ? chart.querySelector("[data-t]") : null;
-    if (mark) requestAnimationFrame(() => requestAnimationFrame(() => show(mark)));
+    if (mark) show(mark);
     else if (!chart) hide();
   });
   document.addEventListener("focusout", hide);
