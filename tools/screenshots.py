@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from PIL import Image
+from PIL import Image, ImageOps
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browser import ARGUMENTS, find_chromium  # noqa: E402
 
 COLOURS = 128
+MARGIN = 57  # of A4 paper, which is 794 pixels wide
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ PICTURES = (
     Picture("report-light", (1280, 1500), "light"),
     Picture("report-dark", (1280, 1500), "dark"),
     Picture("report-phone", (360, 1300), "light"),
-    Picture("report-print", (794, 1123), "light", "print"),
+    Picture("report-print", (794 - 2 * MARGIN, 1123 - 2 * MARGIN), "light", "print"),
 )
 
 
@@ -48,7 +49,8 @@ def main(report: Path, folder: Path) -> None:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         for picture in PICTURES:
             path = folder / f"{picture.name}.png"
-            small(take(browser, report, picture)).save(path, optimize=True)
+            margin = MARGIN if picture.media == "print" else 0
+            small(take(browser, report, picture), margin).save(path, optimize=True)
             print(f"{path}: {path.stat().st_size:,} bytes")
         browser.close()
 
@@ -64,9 +66,10 @@ def take(browser: Any, report: Path, picture: Picture) -> bytes:
     return shot
 
 
-def small(png: bytes) -> Image.Image:
-    """The picture with a palette."""
-    return Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+def small(png: bytes, margin: int) -> Image.Image:
+    """The picture with a white margin and a palette."""
+    picture = ImageOps.expand(Image.open(io.BytesIO(png)).convert("RGB"), margin, "white")
+    return picture.quantize(COLOURS, dither=Image.Dither.NONE)
 
 
 if __name__ == "__main__":
