@@ -23,7 +23,9 @@ def test_an_installed_wheel_explains_codes_and_finds_its_tables(tmp_path: Path) 
     installed = tmp_path / "site"
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(installed)
-    assert wheel.stat().st_size < 1_300_000  # a third of it are the embedded tables; no data gets in by accident
+        parts = {name.removeprefix("cuts/report/templates/") for name in archive.namelist()}
+        assert {"page.html.j2", "sections/verdicts.html.j2", "style.css", "script.js"} <= parts
+    assert wheel.stat().st_size < 1_350_000  # a third of it are the embedded tables; no data gets in by accident
     (tmp_path / "p.cuts").write_text("SYNTHESIZE: german; ENFORCE: A13 > 30; END;")
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     for words, expected in (
