@@ -57,7 +57,9 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
         if isinstance(bins, NumericBins):
             notes += _text_notes(bins, limits)
         facts.append(
-            ColumnFacts(column.name, _kind(column), _values(column), missing, bins.size if bins else 0, tuple(notes))
+            ColumnFacts(
+                column.name, show_kind(column), show_values(column), missing, bins.size if bins else 0, tuple(notes)
+            )
         )
     return tuple(facts)
 
@@ -105,7 +107,8 @@ def _follows(column: IntArray, source: IntArray) -> bool:
     return len(pairs) == len(np.unique(source))
 
 
-def _kind(column: Column) -> str:
+def show_kind(column: Column) -> str:
+    """The kind of a column in words."""
     match column:
         case Category():
             return "ordered category" if column.ordered else "category"
@@ -123,7 +126,8 @@ def _kind(column: Column) -> str:
             assert_never(column)
 
 
-def _values(column: Column) -> str:
+def show_values(column: Column) -> str:
+    """The values a column can have, in words."""
     match column:
         case Category():
             return counted(len(column.categories), "value")

@@ -120,9 +120,21 @@ def settle_network(network: Network, config: Config, seed: int) -> Mixture:
 
 def save(model: Model, path: Path | str) -> None:
     """Write a model to a file, whole or not at all."""
+    with whole_or_nothing(Path(path)) as stream:
+        _write(model, stream)
+
+
+def file_hash(model: Model) -> str:
+    """The SHA-256 of the file that `save` writes."""
+    stream = BytesIO()
+    _write(model, stream)
+    return _hash(stream.getvalue())
+
+
+def _write(model: Model, stream: Any) -> None:
     parts = _written_parts(model)
     manifest = {"format": FORMAT, "version": VERSION, "sha256": {name: _hash(data) for name, data in parts.items()}}
-    with whole_or_nothing(Path(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in {_MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
             file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_DEFLATED)
 
