@@ -51,10 +51,11 @@ def choose_bins(column: Numeric, real: Floats, synthetic: Floats) -> NumberBins:
     source = real if len(real) else synthetic
     low, high = np.quantile(source, _TAILS).tolist()
     edges = _even_edges(column, low, high)
-    if _largest_share(edges, source) > MAX_SHARE:
+    is_even = _largest_share(edges, source) <= MAX_SHARE
+    if not is_even:
         edges = _quantile_edges(source, together)
     edges = tuple(edge for edge in edges if together[0] < edge <= together[-1])
-    return NumberBins(edges, _labels(column, edges, together))
+    return NumberBins(edges, _labels(column, edges, () if is_even else together))
 
 
 def _largest_share(edges: tuple[float, ...], values: Floats) -> float:
@@ -127,15 +128,15 @@ def _month_edges(low: float, high: float, unit: float) -> tuple[float, ...]:
     return tuple(day * unit for day in days if low < day <= high)
 
 
-def _labels(column: Numeric, edges: tuple[float, ...], together: Floats) -> tuple[str, ...]:
-    """Names of the bins between edges: `below 20`, `20 to 24`, `25 or more`; a bin of one value has its name."""
-    bins = np.searchsorted(np.array(edges), together, side="right")
-    inside = [together[bins == number].tolist() for number in range(len(edges) + 1)]
+def _labels(column: Numeric, edges: tuple[float, ...], values: Floats | tuple[()]) -> tuple[str, ...]:
+    """Names of the bins between edges: `below 20`, `20 to 24`, `25 or more`; a bin of one of the `values` has its name."""
+    bins = np.searchsorted(np.array(edges), values, side="right")
+    inside = [np.asarray(values)[bins == number].tolist() for number in range(len(edges) + 1)]
     before, after = ("before {}", "from {}") if _is_moment(column) else ("below {}", "{} or more")
     labels = []
-    for number, values in enumerate(inside):
-        if len(values) == 1:
-            labels.append(_shown(column, values[0]))
+    for number, within in enumerate(inside):
+        if len(within) == 1:
+            labels.append(_shown(column, within[0]))
         elif number == 0:
             labels.append(before.format(_shown(column, edges[0])) if edges else "any value")
         elif number == len(edges):

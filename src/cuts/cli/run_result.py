@@ -124,11 +124,12 @@ def write_report(path: Path, result: RunResult, test: Table | None, observer: Ob
     if not is_full(path):
         write_text(path, f"{as_text(result)}{run_summary(result)}\n")
         return
-    page = result.report(test, observer=observer)
     if is_page(path):
-        page.save(path)
-    else:
-        write_text(path, as_json(page.facts))
+        result.report(test, observer=observer).save(path)
+        return
+    from cuts.flow.report import build_report  # it needs torch, which a run has loaded
+
+    write_text(path, as_json(build_report(result, test=test, observer=observer)))
 
 
 def fit_facts(model: Model) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The parts of a report that compare the table with real rows: none of this is computed for a private program.
 
-Classifiers and searches take at most `MAX_ROWS` rows of each table, chosen at random, and the facts say how many.
+What would take long is done on a part of the rows, chosen at random; the facts say on how many.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_COLUMNS = 40  # in matrices and pairs; of wider tables the ones that differ 
 MAX_DISTRIBUTIONS = 100  # columns that are shown one by one
 MAX_SHOWN_ROWS = 100_000  # per table, in distributions
 MAX_PAIR_ROWS = 20_000  # per table, in pairs and matrices
-MAX_LEARNER_ROWS = 10_000  # that classifiers are trained on, per table, and tested on
+MAX_LEARNER_ROWS = 20_000  # that classifiers are trained on, per table, and tested on
 MAX_COPY_ROWS = 50_000  # synthetic rows that are searched for copies
 INSTALL = 'install it with `pip install "cuts[report]"`'
 

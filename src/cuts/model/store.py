@@ -126,9 +126,23 @@ def save(model: Model, path: Path | str) -> None:
 
 def file_hash(model: Model) -> str:
     """The SHA-256 of the file that `save` writes."""
-    stream = BytesIO()
+    stream = _Hashing()
     _write(model, stream)
-    return _hash(stream.getvalue())
+    return stream.hash.hexdigest()
+
+
+class _Hashing:
+    """A stream that keeps nothing but the hash of what is written to it."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
 
 
 def _write(model: Model, stream: Any) -> None:
