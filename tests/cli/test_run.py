@@ -170,7 +170,7 @@ def test_run_as_json_and_as_a_report(folder: Path) -> None:
 
 
 def test_a_page_has_its_json_twin_beside_it(folder: Path) -> None:
-    out, err, code = apart("run p.cuts -o a.csv --config fast.toml --report r.html", folder)
+    _, err, code = apart("run p.cuts -o a.csv --config fast.toml --report r.html", folder)
     assert code == 0
     assert "<" in (folder / "r.html").read_text()
     assert json.loads((folder / "r.json").read_text())["commands"][0]["outcome"] == "holds"

@@ -129,7 +129,7 @@ def _month_edges(low: float, high: float, unit: float) -> tuple[float, ...]:
 
 
 def _labels(column: Numeric, edges: tuple[float, ...], values: Floats | tuple[()]) -> tuple[str, ...]:
-    """Names of the bins between edges: `below 20`, `20 to 24`, `25 or more`; a bin of one of the `values` has its name."""
+    """Names of the bins between edges: `below 20`, `20 to 24`, `25 or more`; a bin of one value has that."""
     bins = np.searchsorted(np.array(edges), values, side="right")
     inside = [np.asarray(values)[bins == number].tolist() for number in range(len(edges) + 1)]
     before, after = ("before {}", "from {}") if _is_moment(column) else ("below {}", "{} or more")

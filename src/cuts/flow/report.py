@@ -69,7 +69,7 @@ def build_report(result: RunResult, *, test: Table | None = None, observer: Obse
         memory = memory_facts(result.table, result.real, test, schema, model.facts, seed=seed)
         if test is None:
             left_out.append(
-                "Closeness to fitted rows compared with unseen rows: it needs real rows given as test rows."
+                "Closeness to fitted and to unseen rows: it needs real rows that the model has not seen (`--test`)."
             )
         observer.advanced(1.0)
     departures = {step.number: way for step, way in result.departures}
@@ -110,7 +110,8 @@ def _panel_rows(result: RunResult) -> str:
             f"{counted(rows, 'row')} drawn from the private model before it was adjusted to the program, in place of "
             "real rows, which may not be read."
         )
-    return f"{counted(rows, 'real row')}, a sample of those that the model was fitted to."
+    which = "those" if rows == result.facts.rows else "a sample of those"
+    return f"{counted(rows, 'real row')}, {which} that the model was fitted to."
 
 
 def _without_panel(result: RunResult) -> list[str]:
