@@ -241,6 +241,12 @@ def test_wide_tables_are_compared_in_the_columns_that_differ_most(monkeypatch: p
     assert any("2 of 3 columns are compared" in reason for reason in report.left_out)
 
 
+def test_of_a_table_larger_than_memory_the_first_rows_are_compared(result: RunResult) -> None:
+    report = build_report(replace(result, sample=replace(result.sample, rows=1_000_000)))
+    assert report.rows == report.run.rows == 1_000_000
+    assert any("the first 300 of 1,000,000 synthetic rows" in reason for reason in report.left_out)
+
+
 def test_without_xgboost_the_scores_are_left_out_with_the_reason(
     result: RunResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,9 @@ def build_report(result: RunResult, *, test: Table | None = None, observer: Obse
         left_out += _not_compared()
     else:
         seed = model.facts.seed
+        if result.table.rows < result.sample.rows:
+            part = f"the first {result.table.rows:,} of {result.sample.rows:,} synthetic rows"
+            left_out.append(f"Comparisons with real rows: made with {part}; verdicts are about all of them.")
         likeness, missing = likeness_facts(
             result.table,
             result.real,
