@@ -117,18 +117,18 @@ def test_run_tells_the_price_of_every_command(done: Done) -> None:
 def test_the_report_has_the_same_as_json(done: Done) -> None:
     report = done.report
     assert report["holds"] is True
-    assert [verdict["holds"] for verdict in report["verdicts"]] == [True, True, None]
-    assert [verdict["level"] for verdict in report["verdicts"]] == ["ROW", "MODEL", "MODEL"]
-    assert report["verdicts"][0]["panel"] is None
-    for verdict in report["verdicts"][1:]:
-        effect = verdict["panel"]
-        assert effect["rows"] == 600
-        assert effect["deciding"] in effect["learners"]
-        assert set(effect["deciding"]) == {"learner", "value", "interval", "accuracy"}
-    assert report["verdicts"][1]["panel"]["deciding"]["value"] <= 0.15
-    (knob,) = report["fit"]["group_shares"]
-    assert (knob["column"], knob["group"], knob["target"], knob["desired"]) == ("sex", "f", "paid", "yes")
-    curves = {curve["line"]: curve for curve in report["fit"]["trade_offs"]}
+    assert [command["outcome"] for command in report["commands"]] == ["holds", "holds", "measured"]
+    assert [command["level"] for command in report["commands"]] == ["row", "model", "model"]
+    for command in report["commands"][1:]:
+        (number,) = command["numbers"]
+        (decides,) = [
+            line for line in report["classifiers"]["panel"] if line["line"] == command["line"] and line["decides"]
+        ]
+        assert number["after"] == decides["value"]
+        assert command["price"] is not None
+    assert report["commands"][1]["numbers"][0]["after"]["value"] <= 0.15
+    assert report["classifiers"]["panel_rows"].startswith("600 real rows")
+    curves = {curve["line"]: curve for curve in report["classifiers"]["trade_offs"]}
     assert set(curves) == {4, 5}
     assert all({"value", "utility"} == set(trial) for curve in curves.values() for trial in curve["trials"])
 

@@ -158,12 +158,72 @@ def test_run_as_json_and_as_a_report(folder: Path) -> None:
     assert 0 < fitted["error_floor"] < 1
     assert (data["discriminator"]["rows"], data["discriminator"]["folds"]) == (50, 5)
     assert 0 <= data["discriminator"]["auc"] <= 1
-    assert json.loads((folder / "r.json").read_text()) == data
+    written = json.loads((folder / "r.json").read_text())
+    assert (written["schema_version"], written["holds"], written["run"]["output"]) == (1, True, "a.csv")
+    assert (written["rows"], written["real_rows"]) == (50, 120)
+    assert written["likeness"]["discriminator"]["auc"] == data["discriminator"]["auc"]
     apart("run p.cuts -n 50 -o a.csv --config fast.toml --report r.txt -q", folder)
     report = (folder / "r.txt").read_text()
     assert "1 hold, 0 fail" in report
     assert "A discriminator" in report
     assert "fit error" in report
+
+
+def test_a_page_has_its_json_twin_beside_it(folder: Path) -> None:
+    _, err, code = apart("run p.cuts -o a.csv --config fast.toml --report r.html", folder)
+    assert code == 0
+    assert "<" in (folder / "r.html").read_text()
+    assert json.loads((folder / "r.json").read_text())["commands"][0]["outcome"] == "holds"
+    said = [line for line in err.splitlines() if not line.startswith(" ")]
+    assert said[-3:] == ["building the report", "r.html written", "r.json written"]
+
+
+def test_test_rows_are_for_the_report_only(folder: Path) -> None:
+    (folder / "unseen.csv").write_text("\n".join(people(160).splitlines()[:1] + people(160).splitlines()[121:]) + "\n")
+    fast = "--label smokes --config fast.toml -q"
+    plain, _, _ = apart(f"run p.cuts -o a.csv {fast} --report a.json", folder)
+    with_test, _, code = apart(f"run p.cuts -o b.csv {fast} --report b.json --test unseen.csv", folder)
+    assert code == 0
+    assert with_test == plain.replace("a.csv", "b.csv")
+    assert (folder / "a.csv").read_bytes() == (folder / "b.csv").read_bytes()
+    without, report = (json.loads((folder / name).read_text()) for name in ("a.json", "b.json"))
+    assert report["classifiers"]["tested_on"] == "40 real rows, to which the model was not fitted."
+    assert report["memory"]["leakage"]["copies"]["real_rows"] == 40
+    assert without["memory"]["leakage"] is None
+    assert report["run"]["fingerprints"] == without["run"]["fingerprints"]
+
+
+def test_test_rows_that_do_not_fit_are_refused_before_the_fit(folder: Path) -> None:
+    (folder / "unseen.csv").write_text("age,ward\n40,eye\n")
+    out, err, code = apart("run p.cuts -o a.csv --report r.json --test unseen.csv", folder)
+    assert (out, code) == ("", 1)
+    assert "error[missing-column]" in err
+    assert "fitting" not in err
+    assert not (folder / "a.csv").exists()
+
+
+@pytest.mark.parametrize("more", ["", "--report r.txt"])
+def test_test_rows_without_a_report_are_refused(folder: Path, more: str) -> None:
+    _, err, code = apart(f"run p.cuts --test people.csv {more}", folder)
+    assert code == 2
+    assert "`--test` has no effect without a report" in err
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        ("no/r.html", "no/r.html cannot be written"),
+        ("twin.html", "twin.json cannot be written"),
+        ("unseen.json", "is read by this command"),
+    ],
+)
+def test_a_report_that_could_not_be_written_is_refused_before_the_fit(folder: Path, report: str, why: str) -> None:
+    (folder / "twin.json").mkdir()
+    (folder / "unseen.json").write_text('{"age": 30, "ward": "eye", "smokes": "no"}\n')
+    _, err, code = apart(f"run p.cuts -o a.csv --report {report} --test unseen.json", folder)
+    assert code == 2
+    assert why in err
+    assert "fitting" not in err
 
 
 @pytest.fixture

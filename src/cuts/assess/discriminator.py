@@ -37,7 +37,7 @@ MIN_WIDE_ROWS = 500  # but not below this
 class Discriminator:
     """The mean AUC over the folds.
 
-    `train_auc` is the floor, the AUC of train rows against test rows, which are both real; None without test rows.
+    `train_auc` is the floor, the AUC of real rows against other real rows; None if it was not measured.
     """
 
     rows: int  # per table
@@ -78,6 +78,27 @@ def compare_with_fitted(
     coded = build_codes(*(thin(sample, rows, rng) for sample in samples))
     learner = find_detector()
     return Discriminator(rows, *_summary(_scores(learner, coded, rows, rng, advanced)), learner=learner)
+
+
+def compare_real(
+    one: Table, other: Table | None, schema: Schema, rows: int, *, seed: int, advanced: Advanced = lambda _: None
+) -> float | None:
+    """The AUC of real rows against others, at most `rows` of each: the floor of an AUC of synthetic rows.
+
+    Without other rows the first are split into halves. None when there are too few.
+    """
+    rng = np.random.default_rng(seed)
+    first = read_sample(one, schema, "train")
+    if other is None:
+        order = rng.permutation(first.rows)
+        first, second = first.take(order[: first.rows // 2]), first.take(order[first.rows // 2 :])
+    else:
+        second = read_sample(other, schema, "test")
+    rows = min(rows, first.rows, second.rows)
+    if rows < MIN_FITTED_ROWS // 2:
+        return None
+    coded = build_codes(*(thin(sample, rows, rng) for sample in (first, second)))
+    return float(np.mean(_scores(find_detector(), coded, rows, rng, advanced)))
 
 
 def find_detector() -> Detector:

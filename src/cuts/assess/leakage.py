@@ -86,6 +86,17 @@ def measure_leakage(
     return Leakage(nearness, copies(as_written), copies(on_bins))
 
 
+def copies_and_twins(synthetic: Sample, real: Sample) -> tuple[float, float]:
+    """The share of synthetic rows that equal a real row in every column, and of real rows that equal another one.
+
+    The second is a yardstick for the first: rows that occur several times are copied without being memorised.
+    """
+    numbers = _row_numbers([_distinct((synthetic, real), name) for name in real.names])
+    ours, theirs = numbers[: synthetic.rows], numbers[synthetic.rows :]
+    twins = np.bincount(theirs)[theirs] > 1
+    return _share(ours, theirs), float(twins.mean())
+
+
 def closest(rows: Sample, real: Sample, grid: Grid) -> Floats:
     """The Gower (1971) distance from each row to the closest real row: the mean over columns of 0 or 1 for categories,
     and of the difference in units of the train range for numbers; a missing value has distance 1 to any value."""

@@ -89,14 +89,14 @@ def _measured(verdict: Verdict) -> str:
 def _rows(rows: Rows) -> str:
     if rows.applicable == 0:
         return f"applies to none of {counted(rows.total, 'row')}"
-    share = f"{_percent(rows.satisfied, rows.total)} of {counted(rows.total, 'row')}"
+    share = f"{percent(rows.satisfied, rows.total)} of {counted(rows.total, 'row')}"
     if rows.applicable == rows.total:
         return share
-    applied = _percent(rows.applicable_satisfied, rows.applicable)
+    applied = percent(rows.applicable_satisfied, rows.applicable)
     return f"{applied} of {counted(rows.applicable, 'row')} it applies to, {share}"
 
 
-def _percent(part: int, whole: int) -> str:
+def percent(part: int, whole: int) -> str:
     """A share in percent; 100 only if it is exactly 1."""
     shown = f"{100 * part / whole:.2f}"
     return f"{'99.99' if shown == '100.00' and part < whole else shown} %"
@@ -156,12 +156,12 @@ def _statistics(verdicts: Sequence[Verdict]) -> str:
     columns = [
         ("line", [str(verdict.line) for verdict in verdicts for _ in verdict.facts]),
         ("statistic", [fact.statistic for fact in facts]),
-        ("real", [_number(fact.real, fact) for fact in facts]),
-        ("model", [_number(fact.model, fact) for fact in facts]),
-        ("table", [_number(fact.measured, fact) for fact in facts]),
-        ("target", [_target(fact) for fact in facts]),
-        ("tolerance", [_tolerance(fact) for fact in facts]),
-        (_RANGE, [_range(fact.interval, fact.measured_unit) for fact in facts]),
+        ("real", [show_number(fact.real, fact) for fact in facts]),
+        ("model", [show_number(fact.model, fact) for fact in facts]),
+        ("table", [show_number(fact.measured, fact) for fact in facts]),
+        ("target", [show_target(fact) for fact in facts]),
+        ("tolerance", [show_tolerance(fact) for fact in facts]),
+        (_RANGE, [show_range(fact.interval, fact.measured_unit) for fact in facts]),
     ]
     optional = {"real", "model", _RANGE}  # left out if no fact has a value
     shown = [(head, cells) for head, cells in columns if head not in optional or set(cells) != {_NONE}]
@@ -170,7 +170,7 @@ def _statistics(verdicts: Sequence[Verdict]) -> str:
     return align(heads, list(zip(*(cells for _, cells in shown), strict=True)), right=right)
 
 
-def _number(value: float | None, fact: Fact) -> str:
+def show_number(value: float | None, fact: Fact) -> str:
     """A number rounded to a hundredth of its tolerance."""
     if value is None:
         return _NONE
@@ -179,18 +179,20 @@ def _number(value: float | None, fact: Fact) -> str:
     return units.show(value, fact.measured_unit)
 
 
-def _tolerance(fact: Fact) -> str:
+def show_tolerance(fact: Fact) -> str:
+    """How far the number may be from its target."""
     return _NONE if fact.tolerance is None else units.show(fact.tolerance, spread(fact.unit))
 
 
-def _target(fact: Fact) -> str:
+def show_target(fact: Fact) -> str:
+    """What the number is compared with; without `==`, which is the usual way."""
     if fact.target is None:
         return _NONE
     target = units.show(0.0 if fact.gap else fact.target, fact.measured_unit)
     return target if fact.op == "==" else f"{fact.op} {target}"
 
 
-def _range(interval: tuple[float, float] | None, unit: Unit) -> str:
+def show_range(interval: tuple[float, float] | None, unit: Unit) -> str:
     """Both ends, rounded to two digits of the width."""
     if interval is None:
         return _NONE
@@ -204,13 +206,20 @@ def _range(interval: tuple[float, float] | None, unit: Unit) -> str:
 def _examples(verdict: Verdict) -> list[str]:
     if verdict.rows is None or not verdict.rows.first_violations:
         return []
-    shown = verdict.rows.examples
+    shown = broken_rows(verdict.rows)
     if not shown:
         numbers = ", ".join(map(str, verdict.rows.first_violations))
         return [f"line {verdict.line}: the first rows that break it are {numbers}"]
+    return [f"line {verdict.line} is broken by {row}" for row in shown]
+
+
+def broken_rows(rows: Rows) -> list[str]:
+    """The first rows that break a rule, with the cells it is about; none in private programs."""
+    if not rows.examples:
+        return []
     return [
-        f"line {verdict.line} is broken by row {row}: {', '.join(f'{k}={_cell(v)}' for k, v in example.items())}"
-        for row, example in zip(verdict.rows.first_violations, shown, strict=True)
+        f"row {row}: {', '.join(f'{k}={_cell(v)}' for k, v in example.items())}"
+        for row, example in zip(rows.first_violations, rows.examples, strict=True)
     ]
 
 

@@ -85,7 +85,7 @@ def resolve(
         else tuple(dict.fromkeys(options.protected))
     )
     tables: tuple[tuple[Role, Table], ...] = (("synthetic", synthetic), ("train", train), ("test", test))
-    problems = [*_table_problems(tables, schema)]
+    problems = [*table_problems(tables, schema)]
     fits = not problems
     if fits:
         schema = _with_classes(schema, train, (*groups, *(() if target is None else (target,))))
@@ -113,7 +113,8 @@ def resolve(
     return Request(chosen, target, groups, desired, of_synthetic, of_train, of_test, notes)
 
 
-def _table_problems(tables: Sequence[tuple[Role, Table]], schema: Schema) -> Iterator[Diagnostic]:
+def table_problems(tables: Sequence[tuple[Role, Table]], schema: Schema) -> Iterator[Diagnostic]:
+    """Tables without rows, columns that are absent, and columns of another type."""
     if not comparable(schema):
         yield nothing_to_compare()
     for role, table in tables:

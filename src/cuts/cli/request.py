@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions
 from cuts.data.exchange.parts import PartsFolder, check_parts
 from cuts.data.exchange.streams import check_writable
-from cuts.flow.checks import private_command
-from cuts.flow.inputs import find_source, read_program
+from cuts.flow.checks import private_command, private_test_rows
+from cuts.flow.inputs import find_source, open_table, read_program
 from cuts.privacy.transcript import Transcript, load
-from cuts.text.diagnostic import usage_error
+from cuts.sources.registry import open_source
+from cuts.text.diagnostic import CutsError, usage_error
 from cuts.text.files import unwritable
 
 if TYPE_CHECKING:  # torch is loaded by the commands that need it
@@ -30,6 +31,7 @@ def make_request(
     *,
     written: Sequence[Path | PartsFolder | None],
     rows: int | None = None,
+    test: str | None = None,
 ) -> FitRequest:
     """What the command line asks to be fitted; `written` are the files it will write, which it must not read."""
     from cuts.flow.request import PrivacyOptions
@@ -37,11 +39,15 @@ def make_request(
 
     program = read_program(path)
     _check_release(release, fit.from_transcript, is_private=private_command(program) is not None)
+    is_private = fit.from_transcript is not None or private_command(program) is not None
+    if test is not None and is_private:
+        raise CutsError([private_test_rows()])
     if fit.from_transcript is not None:
         check_no_rows(fit.data, fit.schema, fit.label)
         check_apart(written, (path, fit.from_transcript))
     else:
-        check_apart(written, (path, fit.schema, *find_source(program, fit.data, fit.csv).paths))
+        read = [find_source(program, fit.data, fit.csv), *([] if test is None else [open_source(test, fit.csv)])]
+        check_apart(written, (path, fit.schema, *(place for source in read for place in source.paths)))
     folder = next(_path(place) for place in written if place is not None).parent
     keep_at = folder / f"{path.stem}_transcript.json"
     return make_request(
@@ -56,6 +62,7 @@ def make_request(
         csv=fit.csv,
         privacy=PrivacyOptions(release.ledger, release.data_id, release.max_epsilon, release.at_delta, keep_at),
         transcript=fit.from_transcript,
+        test=None if test is None else open_table(test, fit.csv),
     )
 
 

@@ -12,7 +12,18 @@ from cuts.cli import options
 from cuts.cli.options import FitOptions, MachineOptions, ReleaseOptions, flatten_options
 from cuts.cli.progress import show_progress
 from cuts.cli.request import check_output, check_places, make_request
-from cuts.cli.run_result import as_data, as_text, badly_known, details, fit_facts, run_summary, summary, write_report
+from cuts.cli.run_result import (
+    as_data,
+    as_text,
+    badly_known,
+    details,
+    fit_facts,
+    is_full,
+    report_files,
+    run_summary,
+    summary,
+    write_report,
+)
 from cuts.cli.shared import interruptible, print_json, say
 from cuts.cli.terminal import print_text, print_verdicts
 from cuts.data.exchange.parts import PartsFolder, output_at
@@ -52,7 +63,19 @@ def run(
     report: Annotated[
         Path | None,
         typer.Option(
-            "--report", metavar="FILE", help="Also write the report to this .json or .txt file.", show_default=False
+            "--report",
+            metavar="FILE",
+            help="Also write the report: an .html page with its .json twin, .json alone, or .txt as printed.",
+            show_default=False,
+        ),
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(
+            "--test",
+            metavar="TABLE",
+            help="Real rows that the model is not fitted to, such as `adult:test`, for the report only.",
+            show_default=False,
         ),
     ] = None,
     format: options.FormatOption = "text",
@@ -63,28 +86,38 @@ def run(
     """
     target = output_at(output or f"{program.stem}_synthetic.csv")
     check_output(target)
-    check_places(report)
-    request = make_request(program, fit, machine, release, written=(target, report), rows=rows)
+    _check_test(test, report)
+    reports = () if report is None else report_files(report)
+    check_places(*reports)
+    request = make_request(program, fit, machine, release, written=(target, *reports), rows=rows, test=test)
     from cuts.flow import run as flow
 
     panel = CLASSIFIERS[:1] if fit.preview else CLASSIFIERS
     written = f"the table was written; `cuts verify {program} {target}` gives the verdicts"
-    helps = {"verifying": written, "comparing with real rows": written}
+    helps = {"verifying": written, "comparing with real rows": written, "building the report": written}
     if isinstance(target, PartsFolder):
         written = "the table was written"
         helps = dict.fromkeys(helps, written) | {"sampling rows": "ask for fewer rows with `-n`"}
     with show_progress(fit.quiet) as shown, interruptible(shown, _HELPS | helps) as observer:
         result = flow.run(request, output=target, panel=panel, observer=observer)
-    if report is not None:
-        write_report(report, result)
-        if not fit.quiet:
-            say(f"{report} written")
+        if report is not None:
+            write_report(report, result, request.test, observer)
+    if not fit.quiet:
+        for path in reports:
+            say(f"{path} written")
     if format == "json":
         print_json(as_data(result))
     else:
         print_verdicts(result.verdicts, as_text(result), details(result))
         print_text(run_summary(result))
     raise typer.Exit(0 if result.holds and not result.facts.failed else 1)
+
+
+def _check_test(test: str | None, report: Path | None) -> None:
+    """Refuse test rows that no report would use."""
+    if test is not None and (report is None or not is_full(report)):
+        help = "add `--report FILE.html`, or leave `--test` out"
+        raise usage_error("bad-setting", "`--test` has no effect without a report as .html or .json", help)
 
 
 @app.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from math import isnan
 from pathlib import Path
@@ -19,19 +18,22 @@ from cuts.lang.printer import short
 from cuts.lang.spec import TableAim
 from cuts.privacy.precision import known
 from cuts.privacy.transcript import promise
+from cuts.report.data import as_json
+from cuts.report.figures import rejection_words, selection_words, trial_words
 from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 from cuts.text.files import write_text
 
 if TYPE_CHECKING:
     from cuts.data.exchange.parts import PartsFolder
+    from cuts.data.table import Table
     from cuts.flow.run import RunResult
     from cuts.flow.sample import Sample
-    from cuts.model.calibrate import Calibration
     from cuts.model.facts import Facts, Memory, TradeOff
     from cuts.model.network import Network
     from cuts.model.rejection import Rejection
     from cuts.model.store import Model
+    from cuts.progress import Observer
     from cuts.sources.spark import SparkPath
 
 
@@ -69,9 +71,8 @@ def _memory(smoothing: float, memory: Memory) -> str:
     """What was done against memorising rows."""
     return (
         f"The table is small, so every component of the model keeps {_percent(smoothing)} of the columns' own "
-        f"distributions (smoothing) to keep it from memorising rows. In a trial with held-out rows, "
-        f"{_percent(memory.nearer)} of synthetic rows were closer to a fitted row than to an unseen one (50 % is "
-        f"ideal); {_percent(memory.copies)} copied a fitted row and {_percent(memory.unseen_copies)} an unseen one."
+        "distributions (smoothing) to keep it from memorising rows. "
+        f"{trial_words(memory.nearer, memory.copies, memory.unseen_copies)}"
     )
 
 
@@ -86,7 +87,8 @@ def _of_commands(result: RunResult) -> list[str]:
         parts.append(_ties(result.model))
     parts += [_trade_off(curve, result.model) for curve in facts.trade_offs]
     if result.sample.calibration is not None:
-        parts.append(_selection(result.sample.calibration))
+        chosen = result.sample.calibration
+        parts.append(selection_words(chosen.pool, chosen.most_taken, chosen.effective))
     if result.sample.rejection is not None:
         parts.append(rejection_text(result.sample.rejection))
     parts += [
@@ -111,10 +113,32 @@ def as_data(result: RunResult) -> dict[str, Any]:
     }
 
 
-def write_report(path: Path, result: RunResult) -> None:
-    """Write the report: as JSON to a `.json` file, otherwise as text."""
-    text = json.dumps(as_data(result), indent=2, ensure_ascii=False) + "\n"
-    write_text(path, text if path.suffix == ".json" else f"{as_text(result)}{run_summary(result)}\n")
+def report_files(path: Path) -> tuple[Path, ...]:
+    """The files that a report is written to: the page has its JSON twin beside it."""
+    return (path, path.with_suffix(".json")) if is_page(path) else (path,)
+
+
+def is_page(path: Path) -> bool:
+    """Whether a report is a page with its JSON twin."""
+    return path.suffix.lower() in (".html", ".htm")
+
+
+def is_full(path: Path) -> bool:
+    """Whether a report has all facts: a page or JSON, not what is printed."""
+    return is_page(path) or path.suffix.lower() == ".json"
+
+
+def write_report(path: Path, result: RunResult, test: Table | None, observer: Observer) -> None:
+    """Write the report: as a page and its JSON twin, as JSON alone, or what is printed as text; by the ending."""
+    if not is_full(path):
+        write_text(path, f"{as_text(result)}{run_summary(result)}\n")
+        return
+    if is_page(path):
+        result.report(test, observer=observer).save(path)
+        return
+    from cuts.flow.report import build_report  # it needs torch, which a run has loaded
+
+    write_text(path, as_json(build_report(result, test=test, observer=observer)))
 
 
 def fit_facts(model: Model) -> dict[str, Any]:
@@ -228,20 +252,9 @@ def _trade_off(curve: TradeOff, model: Model) -> str:
     return f"Line {curve.line}: measure against {cost}\n{align(heads, cells, right=[0, 1, 2])}"
 
 
-def _selection(calibration: Calibration) -> str:
-    repeats = "none twice" if calibration.most_taken <= 1 else f"none more than {calibration.most_taken} times"
-    return (
-        f"Selected from {calibration.pool:,} candidate rows, {repeats} "
-        f"(effective sample size {calibration.effective:,.0f})."
-    )
-
-
 def rejection_text(rejection: Rejection) -> str:
     """How many candidate rows were accepted."""
-    return (
-        f"Rejection sampling: {rejection.accepted:,} of {rejection.candidates:,} candidate rows "
-        f"({_percent(rejection.acceptance)}) satisfied all row rules."
-    )
+    return rejection_words(rejection.accepted, rejection.candidates)
 
 
 def rejection_data(rejection: Rejection | None) -> dict[str, Any] | None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cuts.assess.request import table_problems
 from cuts.assess.support import check_support
 from cuts.data.exchange.tables import from_frame
 from cuts.data.middles import with_middles
 from cuts.data.schema import Schema
+from cuts.data.table import Table
 from cuts.lang.binder import bind, bind_all
 from cuts.lang.placeholders import fill
 from cuts.lang.spec import Spec
@@ -105,6 +107,15 @@ def check_not_private(program: Program) -> None:
     _refuse_private(program, "this command would read private rows many times", help)
 
 
+def check_test_rows(test: Table, schema: Schema, *, is_private: bool) -> None:
+    """Refuse test rows of a private program, and rows that do not fit the schema."""
+    if is_private:
+        raise CutsError([private_test_rows()])
+    problems = tuple(table_problems([("test", test)], schema))
+    if problems:
+        raise CutsError(problems)
+
+
 def private_command(program: Program) -> Command | None:
     """The command that asks for privacy."""
     return next((command for command in program.commands if isinstance(command.body, Settings)), None)
@@ -120,6 +131,16 @@ def _refuse_private(program: Program, title: str, help: str) -> None:
     private = private_command(program)
     if private is not None:
         raise CutsError([reads_private_data(title, private.span, help)], program.source)
+
+
+def private_test_rows() -> Diagnostic:
+    """Real rows beside a private program."""
+    return Diagnostic(
+        "reads-private-data",
+        "a report on test rows would contain statistics of real rows, and the program is private",
+        help="leave the test rows out; `cuts evaluate` compares with real rows, for your eyes only",
+        exit_code=PRIVACY,
+    )
 
 
 def nothing_to_learn(schema: Schema) -> Diagnostic:

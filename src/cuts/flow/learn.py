@@ -31,7 +31,7 @@ from cuts.data.tie_search import find_ties
 from cuts.data.ties import Tie, coordinates, with_hidden
 from cuts.effects import shape
 from cuts.effects.shaping import Learned
-from cuts.flow.checks import check, require, with_rows
+from cuts.flow.checks import check, check_test_rows, require, with_rows
 from cuts.flow.free_model import fit_smoothed
 from cuts.flow.inputs import find_schema, find_source, table_name
 from cuts.flow.memory import choose_smoothing
@@ -57,6 +57,8 @@ FEW_ROWS = 20  # below this, values of the model are close to those of single ro
 def fit_rows(request: FitRequest, observer: Observer) -> FittedModel:
     """The model of a program's rows, shaped by its commands."""
     opened = open_rows(request, observer)
+    if request.test is not None:
+        check_test_rows(request.test, opened.schema, is_private=False)
     spec = require(check(request.filled, opened.schema), observer)
     if opened.surveyed is None:
         opened = opened.with_sample(observer)

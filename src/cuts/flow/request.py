@@ -65,6 +65,7 @@ class FitRequest:
     csv: CsvOptions = CsvOptions()
     privacy: PrivacyOptions = PrivacyOptions()
     transcript: Transcript | None = None
+    test: Table | None = None  # rows for the report, which are checked before the fit and not fitted to
 
     @cached_property
     def filled(self) -> Program:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from cuts.assess.discriminator import Discriminator, compare_with_fitted
 from cuts.assess.drift import Drift, drifts
@@ -27,12 +27,13 @@ from cuts.data.exchange.frames import FrameForm, to_native
 from cuts.data.exchange.parts import output_at
 from cuts.data.schema import Schema
 from cuts.data.table import Table
-from cuts.flow.checks import private_command
-from cuts.flow.inputs import read_program
+from cuts.flow.checks import private_command, private_test_rows
+from cuts.flow.inputs import open_table, read_program
 from cuts.flow.learn import fit_rows
 from cuts.flow.native import form_of_sample, with_table
 from cuts.flow.private import fit_private, fit_release, kept_release
 from cuts.flow.release import read_transcript
+from cuts.flow.report import build_report
 from cuts.flow.request import FitRequest, FittedModel, PrivacyOptions
 from cuts.flow.sample import Output, Sample, sample
 from cuts.lang.syntax import Program
@@ -42,7 +43,10 @@ from cuts.plan import Plan, Step, Way
 from cuts.privacy.transcript import Transcript
 from cuts.progress import Observer
 from cuts.text import html
-from cuts.text.diagnostic import counted
+from cuts.text.diagnostic import CutsError, counted
+
+if TYPE_CHECKING:
+    from cuts.report.page import ReportPage
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -51,7 +55,8 @@ class RunResult:
 
     `discriminator` says how well a classifier separates the table from rows that the model was fitted to; None for a
     private program, whose rows may not be read, and when there are too few rows. `drifts` is what differs from those
-    rows, the largest difference first; empty for a private program. `form` is the form of the frame that was given.
+    rows, the largest difference first; empty for a private program. `real` is a sample of the rows that the model was
+    fitted to; None for a private program. `form` is the form of the frame that was given.
     """
 
     model: Model
@@ -61,6 +66,7 @@ class RunResult:
     output: Output | None = None
     discriminator: Discriminator | None = None
     drifts: tuple[Drift, ...] = ()
+    real: Table | None = None
     form: FrameForm | None = None
 
     def __repr__(self) -> str:
@@ -105,6 +111,17 @@ class RunResult:
             (step, taken[step.number]) for step in self.plan.steps if taken.get(step.number, step.way) != step.way
         )
 
+    def report(self, test: Any = None, *, observer: Observer | None = None) -> ReportPage:
+        """The report of the run, as a page that notebooks show and `save` writes.
+
+        `test` are real rows that the model was not fitted to, as a table, a frame or a location: classifiers are scored
+        on them, and they show whether rows were memorised. Not for a private program.
+        """
+        from cuts.report.page import ReportPage
+
+        unseen = None if test is None else test if isinstance(test, Table) else open_table(test)
+        return ReportPage(build_report(self, test=unseen, observer=observer))
+
 
 def run(
     request: FitRequest,
@@ -148,15 +165,20 @@ def run(
             drawn.table, fitted.real, schema, seed=request.seed, advanced=observer.advanced
         )
         differences = drifts(fitted.real, drawn.table, schema)
-    return RunResult(fitted.model, fitted.plan, drawn, Verdicts(verdicts), output, discriminator, differences)
+    return RunResult(
+        fitted.model, fitted.plan, drawn, Verdicts(verdicts), output, discriminator, differences, fitted.real
+    )
 
 
 def fit(request: FitRequest, *, observer: Observer | None = None) -> FittedModel:
     """The model of a program: fitted to an existing release, to private rows through the trusted core, or to rows."""
     observer = observer or Observer()
+    is_private = request.transcript is not None or private_command(request.program) is not None
+    if is_private and request.test is not None:
+        raise CutsError([private_test_rows()])
     if request.transcript is not None:
         return fit_release(request, observer)
-    if private_command(request.program) is not None:
+    if is_private:
         return fit_private(request, observer)
     return fit_rows(request, observer)
 
@@ -173,6 +195,7 @@ class RequestOptions(TypedDict, total=False):
     csv: CsvOptions
     privacy: PrivacyOptions
     transcript: Transcript | str | Path | None
+    test: Table | None
 
 
 def run_program(
@@ -224,4 +247,5 @@ def make_request(
         csv=options.get("csv", CsvOptions()),
         privacy=options.get("privacy", PrivacyOptions()),
         transcript=read_transcript(Path(transcript)) if isinstance(transcript, str | Path) else transcript,
+        test=options.get("test"),
     )

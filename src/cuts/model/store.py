@@ -129,9 +129,35 @@ def settle_network(network: Network, config: Config, seed: int) -> Mixture:
 
 def save(model: Model, path: Path | str) -> None:
     """Write a model to a file, whole or not at all."""
+    with whole_or_nothing(Path(path)) as stream:
+        _write(model, stream)
+
+
+def file_hash(model: Model) -> str:
+    """The SHA-256 of the file that `save` writes."""
+    stream = _Hashing()
+    _write(model, stream)
+    return stream.hash.hexdigest()
+
+
+class _Hashing:
+    """A stream that keeps nothing but the hash of what is written to it."""
+
+    def __init__(self) -> None:
+        self.hash = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+
+def _write(model: Model, stream: Any) -> None:
     parts = _written_parts(model)
     manifest = {"format": FORMAT, "version": VERSION, "sha256": {name: _hash(data) for name, data in parts.items()}}
-    with whole_or_nothing(Path(path)) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in {_MANIFEST: json.dumps(manifest, indent=1).encode(), **parts}.items():
             file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_DEFLATED)
 

@@ -13,10 +13,13 @@ from cuts.assess.discriminator import Discriminator
 from cuts.assess.downstream import Score
 from cuts.assess.drift import Drift
 from cuts.assess.fairness import Fairness
+from cuts.assess.histograms import ColumnKind as ColumnKind
+from cuts.assess.histograms import Distribution as Distribution
 from cuts.assess.leakage import Leakage
+from cuts.assess.pairs import Matrix as Matrix
+from cuts.assess.pairs import PairDifference as PairDifference
 
 Outcome = Literal["holds", "fails", "measured", "no rows"]  # "measured": a number without a target
-ColumnKind = Literal["category", "number", "time"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,48 +68,13 @@ class CommandFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
-    """The shares of one column in both tables, over the same bins; the last bin is `missing` if any value is.
-
-    The distance is the total variation, half the sum of |p - q|; the floor is that of two samples of real rows.
-    """
-
-    column: str
-    kind: ColumnKind
-    bins: tuple[str, ...]  # a category, or a range in words
-    real: tuple[float, ...]
-    synthetic: tuple[float, ...]
-    distance: float
-    floor: float
-    other_values: int = 0  # categories that were joined in the last bin `other`
-
-
-@dataclass(frozen=True, slots=True)
-class PairDifference:
-    """The total variation of the joint distribution of two columns, and its floor."""
-
-    columns: tuple[str, str]
-    distance: float
-    floor: float
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A number for every pair of columns in both tables; None where it is undefined."""
-
-    columns: tuple[str, ...]
-    real: tuple[tuple[float | None, ...], ...]
-    synthetic: tuple[tuple[float | None, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Likeness:
     """How the table compares with the real rows."""
 
     discriminator: Discriminator | None
     drifts: tuple[Drift, ...]
     distributions: tuple[Distribution, ...]
-    pairs: tuple[PairDifference, ...]  # the largest differences first
+    pairs: tuple[PairDifference, ...]  # the furthest above their floor first
     dependence: Matrix  # Cramér's V on bins, 0 to 1
     correlations: Matrix | None  # of numeric columns; None if there are fewer than two
 
@@ -170,6 +138,7 @@ class MemoryFacts:
     leakage: Leakage | None
     trial: str
     smoothing: float
+    real_rows: int = 0  # that were searched for copies: a sample of a large table
 
 
 @dataclass(frozen=True, slots=True)
