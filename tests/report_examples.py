@@ -144,9 +144,9 @@ def private() -> Report:
             Charge(charge, 24, "sigma 301", "0.0068", 0.652),
         ),
         known=(
-            Known("age", 33, Figure(0.021, "0.021"), 0.4, True),
-            Known("native_country", 41, Figure(0.094, "0.094"), 2.7, False),
-            Known("sex", 2, Figure(0.004, "0.004"), 0.1, True),
+            Known("age", 33, Figure(0.4, "mean ± 0.4"), 0.0276, True),
+            Known("native_country", 41, Figure(0.0018, "share ± 0.18 %"), 0.31, False),
+            Known("sex", 2, Figure(0.0018, "share ± 0.18 %"), 0.0014, True),
         ),
     )
     numbers = [

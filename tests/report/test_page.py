@@ -165,7 +165,7 @@ def test_a_private_page_has_the_guarantee_and_why_parts_are_missing() -> None:
     found = Structure(render_html(examples.private())).words
     assert "0.9981 spent of 1" in found
     assert "24 sigma 301 0.0068 65.2 %" in found
-    assert "poorly known: do not rely on it" in found
+    assert "native_country 41 share ± 0.18 % 31.0 % poorly known: do not rely on it" in found
     assert "Not in this report Likeness: comparing with the real rows" in found
     assert "Is it like the real table?" not in found
     assert "about 30,214 real rows" in found
