@@ -170,8 +170,13 @@ def test_run_as_json_and_as_a_report(folder: Path) -> None:
 
 
 def test_a_page_has_its_json_twin_beside_it(folder: Path) -> None:
-    _, err, code = apart("run p.cuts -o a.csv --config fast.toml --report r.html", folder)
+    out, err, code = apart("run p.cuts -o a.csv --config fast.toml --report r.html", folder)
     assert code == 0
+    first, *_, last = out.splitlines()
+    assert first.startswith("line  verdict")
+    assert last == "report: r.html"
+    assert len(out.splitlines()) <= 10, "details are in the report"
+    assert "1 hold, 0 fail" in out
     assert "<" in (folder / "r.html").read_text()
     assert json.loads((folder / "r.json").read_text())["commands"][0]["outcome"] == "holds"
     said = [line for line in err.splitlines() if not line.startswith(" ")]

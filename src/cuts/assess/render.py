@@ -23,12 +23,17 @@ _WORDS = {True: "holds", False: "FAILS", None: _NONE}
 
 def as_text(verdicts: Sequence[Verdict]) -> str:
     """One line per command, then one per statistic and per learner, then rows that break a rule, then the counts."""
-    table = align(
-        ["line", "verdict", "measured", "command"],
-        [[str(v.line), word(v), _measured(v), v.title] for v in verdicts],
-        right=[0],
-    )
-    return "\n\n".join(part for part in (table, details(verdicts), counts(verdicts)) if part)
+    return "\n\n".join(part for part in (_table(verdicts), details(verdicts), counts(verdicts)) if part)
+
+
+def overview(verdicts: Sequence[Verdict]) -> str:
+    """One line per command, then the counts."""
+    return f"{_table(verdicts)}\n\n{counts(verdicts)}"
+
+
+def _table(verdicts: Sequence[Verdict]) -> str:
+    cells = [[str(v.line), word(v), _measured(v), v.title] for v in verdicts]
+    return align(["line", "verdict", "measured", "command"], cells, right=[0])
 
 
 def details(verdicts: Sequence[Verdict]) -> str:

@@ -19,7 +19,10 @@ from cuts.cli.run_result import (
     details,
     fit_facts,
     is_full,
+    is_page,
+    overview,
     report_files,
+    report_summary,
     run_summary,
     summary,
     write_report,
@@ -107,6 +110,9 @@ def run(
             say(f"{path} written")
     if format == "json":
         print_json(as_data(result))
+    elif report is not None and is_page(report):  # details are in the report
+        print_verdicts(result.verdicts, overview(result), "")
+        print_text(report_summary(result, report))
     else:
         print_verdicts(result.verdicts, as_text(result), details(result))
         print_text(run_summary(result))

@@ -47,6 +47,19 @@ def details(result: RunResult) -> str:
     return _blocks(result, verdicts.details(result.verdicts))
 
 
+def overview(result: RunResult) -> str:
+    """The verdicts alone, for a run whose report has the rest."""
+    return f"{verdicts.overview(result.verdicts)}\n\n" if result.verdicts else ""
+
+
+def report_summary(result: RunResult, report: Path) -> str:
+    """The last lines of a run with a report as a page: how near the table is, what was written, where the rest is."""
+    lines = [run_summary(result), f"report: {report}"]
+    if result.discriminator is not None:
+        lines.insert(0, f"discriminator: AUC {result.discriminator.auc:.2f} (0.50 is indistinguishable from real rows)")
+    return "\n".join(lines)
+
+
 def _blocks(result: RunResult, judged: str) -> str:
     parts = [part for part in (judged, *_of_commands(result)) if part] if result.verdicts else []
     if result.drifts:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # a run makes its report, so it is above this module
 
 STAGE = "building the report"
 STAMP = (
-    "This report contains statistics of real rows. It is not private: whoever may not see the real rows should not see "
-    "it."
+    "This report contains statistics of real rows and is not private. "
+    "Share it only with people who may see the real rows."
 )
 PRIVATE_STAMP = (
     "This report contains nothing computed from real rows except through the differentially private release."
