@@ -59,6 +59,18 @@ def stop_shared_browser() -> None:
     _SHARED.close()
 
 
+def serious_issues(page: Any) -> list[tuple[str, str]]:
+    """What axe finds in a page that keeps people from reading it: the rule, and the start of each element."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    return [
+        (issue["id"], node["html"][:200])
+        for issue in Axe().run(page).response["violations"]
+        if issue["impact"] in ("serious", "critical")
+        for node in issue["nodes"]
+    ]
+
+
 @dataclass
 class Visit:
     """A page in a context of its own that is offline, with what it asked for and what it said on the console."""

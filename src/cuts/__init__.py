@@ -20,6 +20,7 @@ Frames of pandas, polars and Arrow go in and come out; files and databases are n
 - Tables and schemas: `from_frame`, `read_table`, `infer_schema`, `read_schema`, `schema_from`, `Schema` and its columns
   `Integer`, `Real`, `Category`.
 - Synthetic rows: `run` does everything at once, `Synthesizer` fits and samples; `Config` has the settings.
+  `uniform_rows` needs a schema only.
 - Judging tables: `verify` gives a verdict per command, `evaluate` measures quality.
 
 Whatever is wrong with a program, a table or a call is a `CutsError` with all its `Diagnostic`s.

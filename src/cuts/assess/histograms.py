@@ -41,6 +41,11 @@ class Distribution:
     floor: float
     other_values: int = 0  # categories that were joined in the bin `other`
 
+    @property
+    def excess(self) -> float:
+        """How far the distance is above its floor."""
+        return self.distance - self.floor
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedBins:

@@ -80,14 +80,18 @@ def _quantile_edges(values: Floats, together: Floats) -> tuple[float, ...]:
 def _even_edges(column: Numeric, low: float, high: float) -> tuple[float, ...]:
     if isinstance(column, Temporal):
         return _moment_edges(column, low, high)
-    step = _round_step((high - low) / EVEN_BINS)
+    step = round_step((high - low) / EVEN_BINS)
     if column.per_unit is not None:
         step = max(step, 1 / column.per_unit)
     return _multiples(step, low, high)
 
 
-def _round_step(step: float) -> float:
-    """The nearest of 1, 2, 5 times a power of ten, at least the step."""
+def round_step(step: float) -> float:
+    """The smallest of 1, 2, 5 times a power of ten that is at least the step.
+
+    >>> round_step(0.03), round_step(7.0)
+    (0.05, 10.0)
+    """
     if step <= 0:
         return 1.0
     power = 10.0 ** floor(log10(step))
@@ -111,10 +115,10 @@ def _moment_edges(column: Temporal, low: float, high: float) -> tuple[float, ...
         if span > 0.5:
             return _multiples(next(days for days in _DAYS if days >= span) * unit, low, high)
     elif span > 0.5:
-        return _multiples(_round_step(span) * unit, low, high)
+        return _multiples(round_step(span) * unit, low, high)
     seconds = span * _DAY
     whole = next((float(step) for step in _SECONDS if step >= seconds), _DAY)
-    step = (whole if seconds > 0.5 else _round_step(seconds)) * unit / _DAY
+    step = (whole if seconds > 0.5 else round_step(seconds)) * unit / _DAY
     return _multiples(max(step, 1 / column.per_unit), low, high)
 
 

@@ -137,7 +137,7 @@ def _learners(verdicts: Sequence[Verdict]) -> str:
             str(verdict.line),
             result.learner,
             short(result.value, 3),
-            f"{short(result.interval[0], 2)} .. {short(result.interval[1], 2)}",
+            show_bootstrap(result.interval),
             f"{100 * result.accuracy:.2f} %",
             "decides" if result == verdict.panel.deciding else "",
         ]
@@ -206,6 +206,11 @@ def show_range(interval: tuple[float, float] | None, unit: Unit) -> str:
         return f"{units.show(low, unit)} .. {units.show(high, unit)}"
     decimals = 1 - floor(log10(high - low))
     return f"{number(round(low, decimals))} .. {number(round(high, decimals))}"
+
+
+def show_bootstrap(interval: tuple[float, float]) -> str:
+    """Both ends of a classifier's interval, to two digits."""
+    return f"{short(interval[0], 2)} .. {short(interval[1], 2)}"
 
 
 def _examples(verdict: Verdict) -> list[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cuts.assess.render import broken_rows, percent, show_number, show_range, show_tolerance
+from cuts.assess.render import broken_rows, percent, show_bootstrap, show_number, show_range, show_tolerance
 from cuts.assess.verify import Fact, Rows, Verdict
 from cuts.data.units import NUMBER
 from cuts.lang import units
 from cuts.lang.comparisons import comparisons_of
-from cuts.lang.printer import short
 from cuts.lang.spec import Bound, Key, MeasureOf, ModelAim, ModelGoal, Privacy, RowRule, TableAim, TableGoal
 from cuts.model.facts import Number, RuleFacts, TradeOff
 from cuts.model.store import Model
@@ -69,7 +68,7 @@ def panel_lines(verdicts: Sequence[Verdict]) -> tuple[PanelLine, ...]:
             verdict.title,
             result.learner,
             figure(result.value),
-            f"{short(result.interval[0], 2)} .. {short(result.interval[1], 2)}",
+            show_bootstrap(result.interval),
             share(result.accuracy),
             result == verdict.panel.deciding,
         )
@@ -218,14 +217,14 @@ def _of_statistic(fact: Fact, number: Number | None, known: _Known) -> CommandNu
 def _of_classifier(verdict: Verdict, command: ModelGoal | ModelAim, known: _Known) -> CommandNumber:
     assert verdict.panel is not None
     deciding, curve = verdict.panel.deciding, known.curves.get(verdict.number)
-    is_bound = isinstance(command, ModelGoal)
+    goal = command if isinstance(command, ModelGoal) else None
     return CommandNumber(
         name=f"{measure_words(command.measure)}, by {deciding.learner}",
         real=None,
         before=None if curve is None else figure(curve.start.value),
         after=figure(deciding.value),
-        target=f"{command.op} {units.show(command.bound, NUMBER)}" if isinstance(command, ModelGoal) else "",
-        tolerance=figure(command.tolerance) if isinstance(command, ModelGoal) and command.tolerance else None,
-        range=f"{short(deciding.interval[0], 2)} .. {short(deciding.interval[1], 2)}",
-        holds=verdict.holds if is_bound else None,
+        target="" if goal is None else f"{goal.op} {units.show(goal.bound, NUMBER)}",
+        tolerance=None if goal is None or not goal.tolerance else figure(goal.tolerance),
+        range=show_bootstrap(deciding.interval),
+        holds=None if goal is None else verdict.holds,
     )

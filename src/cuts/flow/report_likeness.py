@@ -96,7 +96,7 @@ def _shown(found: tuple[Distribution, ...], left_out: list[str]) -> tuple[Distri
     if len(found) <= MAX_DISTRIBUTIONS:
         return found
     left_out.append(f"Distributions: the {MAX_DISTRIBUTIONS} of {len(found)} columns that differ most are shown.")
-    names = {each.column for each in sorted(found, key=_excess)[:MAX_DISTRIBUTIONS]}
+    names = {each.column for each in sorted(found, key=lambda each: -each.excess)[:MAX_DISTRIBUTIONS]}
     return tuple(each for each in found if each.column in names)
 
 
@@ -106,18 +106,13 @@ def _chosen(
     """The columns of pairs and matrices: all, or in a wide table those furthest above their floor, and the label."""
     if len(shared) <= MAX_COLUMNS:
         return [*shared], []
-    by_excess = sorted(found, key=lambda each: (each.column != schema.label, _excess(each)))
+    by_excess = sorted(found, key=lambda each: (each.column != schema.label, -each.excess))
     names = {each.column for each in by_excess[:MAX_COLUMNS]}
     note = (
         f"Pairs of columns, dependence and correlations: {MAX_COLUMNS} of {len(shared)} columns are compared, those "
         "whose own distributions differ most."
     )
     return [bins for bins in shared if bins.column.name in names], [note]
-
-
-def _excess(each: Distribution) -> float:
-    """Sorts the columns furthest above their floor first."""
-    return each.floor - each.distance
 
 
 @dataclass(frozen=True, slots=True)

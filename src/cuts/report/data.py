@@ -23,4 +23,4 @@ def as_data(report: Report) -> dict[str, Any]:
 
 def as_json(report: Report) -> str:
     """The report as a JSON text."""
-    return json.dumps(as_data(report), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(as_data(report), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

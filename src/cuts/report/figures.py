@@ -27,12 +27,21 @@ def share(value: float) -> Figure:
     """
     if not isfinite(value):
         return Figure(None, "no rows")
-    shown = f"{100 * value:.2f}"
-    if shown == "100.00" and value < 1:
-        return Figure(value, "> 99.99 %")
-    if shown == "0.00" and value > 0:
-        return Figure(value, "< 0.01 %")
-    return Figure(value, f"{shown} %")
+    return Figure(value, f"{hundredths(value, 2)} %")
+
+
+def hundredths(share: float, digits: int) -> str:
+    """A share times 100; 0 and 100 only if it is exactly 0 or 1.
+
+    >>> hundredths(0.1234, 1), hundredths(0.00001, 1), hundredths(0.99999, 2), hundredths(1.0, 0)
+    ('12.3', '< 0.1', '> 99.99', '100')
+    """
+    shown, smallest = f"{100 * share:.{digits}f}", 10.0**-digits
+    if 0 < share < 1 and float(shown) == 0:
+        return f"< {smallest:.{digits}f}"
+    if 0 < share < 1 and float(shown) == 100:
+        return f"> {100 - smallest:.{digits}f}"
+    return shown
 
 
 def selection_words(pool: int, most_taken: int, effective: float) -> str:

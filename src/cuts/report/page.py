@@ -6,7 +6,6 @@ and script but our own two, by their hashes.
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from cuts.lang.printer import short
 from cuts.report import views, words
 from cuts.report.charts import curves, distributions, dots, heatmaps, scales
 from cuts.report.charts.svg import clip, visible
+from cuts.report.data import as_json
 from cuts.report.facts import Report
 from cuts.text.diagnostic import counted
 from cuts.text.files import write_text
@@ -44,13 +44,10 @@ class ReportPage:
 
     def save(self, path: str | Path) -> tuple[Path, Path]:
         """Write the page and, beside it, the same facts as JSON; returns both paths."""
-        from cuts.report.data import as_data
-
         page = Path(path)
         twin = page.with_suffix(".json")
-        data = json.dumps(as_data(self.facts), ensure_ascii=False, indent=2, allow_nan=False)
         write_text(page, self.html)
-        write_text(twin, f"{data}\n")
+        write_text(twin, as_json(self.facts))
         return page, twin
 
     def _repr_html_(self) -> str:

@@ -85,7 +85,7 @@ def sections(report: Report) -> tuple[Section, ...]:
 
 def by_difference(columns: Iterable[Distribution]) -> list[Distribution]:
     """The columns that differ most, beyond what two samples of real rows differ by, first."""
-    return sorted(columns, key=lambda column: column.floor - column.distance)
+    return sorted(columns, key=lambda column: -column.excess)
 
 
 def panels(classifiers: Classifiers, commands: Iterable[CommandFacts]) -> list[Panel]:

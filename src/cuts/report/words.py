@@ -11,6 +11,7 @@ from cuts.assess.discriminator import Discriminator
 from cuts.assess.downstream import Score
 from cuts.lang.printer import short
 from cuts.report.facts import CommandFacts, Report
+from cuts.report.figures import hundredths
 from cuts.text.diagnostic import counted
 
 _MONTHS = (
@@ -53,12 +54,7 @@ def percent(share: float | None, digits: int = 1) -> str:
     """
     if share is None or not isfinite(share):
         return "undefined"
-    shown, smallest = f"{100 * share:.{digits}f}", 10.0**-digits
-    if 0 < share < 1 and float(shown) == 0:
-        return f"< {smallest:.{digits}f}\u00a0%"
-    if 0 < share < 1 and float(shown) == 100:
-        return f"> {100 - smallest:.{digits}f}\u00a0%"
-    return f"{0 if share == 0 else 100}\u00a0%" if share in (0, 1) else f"{shown}\u00a0%"
+    return f"{hundredths(share, 0 if share in (0, 1) else digits)}\u00a0%"
 
 
 def points_apart(difference: float) -> str:

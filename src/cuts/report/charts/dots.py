@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -67,16 +67,15 @@ def dots(
         if len(row.dots) > 1 and all(isfinite(dot.value) for dot in row.dots):
             ends = sorted(x(dot.value) for dot in row.dots)
             marks.append(line(ends[0], y, ends[-1], y, "between"))
-        marks += [mark for dot in row.dots if isfinite(dot.value) for mark in _dot(row.name, dot, x(dot.value), y, x)]
+        marks += [mark for dot in row.dots if isfinite(dot.value) for mark in _dot(row.name, dot, y, x)]
     text = "; ".join(f"{row.name}: {', '.join(_said(row, dot) for dot in row.dots)}" for row in rows)
     height = base + (40 if target is not None else 22)
     return chart(id, (width, height), marks, name=name, text=f"{text}.", kind="dots")
 
 
-def _dot(name: str, dot: Dot, x: float, y: float, place: object) -> list[Markup]:
+def _dot(name: str, dot: Dot, y: float, place: Callable[[float], float]) -> list[Markup]:
     """Real rows are circles, synthetic ones diamonds: the shapes differ as the colours do."""
-    assert callable(place)
-    marks = []
+    x, marks = place(dot.value), []
     tip = f"{name}, {dot.series}: {dot.text}"
     if dot.interval is not None:
         left, right = (place(end) for end in dot.interval)

@@ -79,15 +79,9 @@ def legend(which: Which, *, signed: bool) -> list[tuple[str, str]]:
     if signed:
         return [
             ("n5", "−1"),
-            ("n4", ""),
-            ("n3", ""),
-            ("n2", ""),
-            ("n1", ""),
+            *((f"n{i}", "") for i in (4, 3, 2, 1)),
             ("z", "0"),
-            ("p1", ""),
-            ("p2", ""),
-            ("p3", ""),
-            ("p4", ""),
+            *((f"p{i}", "") for i in (1, 2, 3, 4)),
             ("p5", "1"),
         ]
     return [(f"q{i}", {0: "0", 5: "0.5", 10: "1"}.get(i, "")) for i in range(0, 11)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import floor, isfinite, log10
+from math import floor, isfinite
 from re import compile as pattern
 
 from markupsafe import Markup, escape
+
+from cuts.assess.readable_bins import round_step
 
 _INVISIBLE = pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 CHAR = 5.9  # mean width of a letter of a label, in units of the drawing
@@ -69,9 +71,7 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     """
     if not (isfinite(low) and isfinite(high) and high > low):
         return [low]
-    rough = (high - low) / count
-    power = 10.0 ** floor(log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+    step = round_step((high - low) / count)
     first = -floor(-low / step + 1e-9)
     return [round(step * index, 12) + 0.0 for index in range(first, floor(high / step + 1e-9) + 1)]
 
