@@ -238,7 +238,7 @@ def measured(name: str, way: Way, model: Model, real: PaperTable, draws: int, se
             (aim,) = (command for command in model.spec.commands if isinstance(command, ModelAim))
             values.append(balanced_accuracy(aim.measure, table, real))
         elif name.startswith("S"):
-            values.append(verify(model.spec, table, interval=False)[0].facts[0].value)
+            values.append(verify(model.spec, table, interval=False)[0].facts[0].measured)
     return Figures(
         name,
         way,
