@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -164,3 +165,10 @@ def test_an_error_in_a_notebook_is_the_message_of_the_command_line() -> None:
     shown = "\n".join(caught.value._render_traceback_())
     assert shown.startswith("error[misspelt-keyword]")
     assert "^^^^^^" in shown
+
+
+def test_programs_and_reports_are_one_line_in_a_session(result: cuts.RunResult) -> None:
+    program = cuts.parse("SYNTHESIZE: people; ENFORCE: age > 20; END;")
+    assert repr(program) == "<Program: SYNTHESIZE people, 1 command>"
+    assert "<pre>SYNTHESIZE" in program._repr_html_()
+    assert re.fullmatch(r"<ReportPage: [^\n]+ rows, [^\n]+ commands?>", repr(result.report()))

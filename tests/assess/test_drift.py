@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuts.assess.drift import as_text, drifts
+from cuts.assess.drift import as_text, drifts, means_in_words
 from cuts.cli.run_result import as_data
 from cuts.cli.run_result import as_text as run_text
 from cuts.data.infer import infer_schema
@@ -99,3 +99,9 @@ def test_real_rows_of_a_private_program_are_not_compared(tmp_path: Path) -> None
     result = run_program(private, table.arrow, schema=schema, config=QUICK, privacy=privacy)
     assert result.drifts == ()
     assert "What differs most" not in run_text(result)
+
+
+def test_means_of_dates_are_dates_and_close_means_show_the_digits_that_differ() -> None:
+    assert means_in_words(8155.0, 8157.0, "date") == ("1992-04-30", "1992-05-02")
+    assert means_in_words(-118.2871, -118.2869, "real, 7 decimals") == ("-118.2871", "-118.2869")
+    assert means_in_words(5.0, 5.0, "integer") == ("5", "5")

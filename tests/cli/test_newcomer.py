@@ -177,3 +177,46 @@ def test_a_run_without_a_schema_says_what_it_takes_for_personal_data(customers: 
     assert result.exit_code == 0, result.output
     assert "warning[personal-data]" in result.stderr
     assert "`email` (e-mail addresses)" in result.stderr
+
+
+# --- a table of measurements: odd names, dates, NA
+
+
+@pytest.fixture(scope="module")
+def nests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CSV file with 200 rows: a code that hardly repeats, a date, coordinates, and numbers with NA among them."""
+    rng = np.random.default_rng(1)
+    masses = rng.integers(2_700, 6_300, 200).astype(str)
+    masses[:9] = "NA"
+    codes = [f"N{rng.integers(1, 150)}{'AB'[i % 2]}{rng.integers(1, 9)}" for i in range(200)]
+    dates = pd.Timestamp("2007-11-09") + pd.to_timedelta(rng.integers(0, 60, 200), unit="D")
+    table = {"Nest Code": codes, "Date Egg": dates, "lon": (-64 + rng.random(200)).round(7), "Body Mass (g)": masses}
+    path = tmp_path_factory.mktemp("nests") / "nests.csv"
+    pd.DataFrame(table).to_csv(path, index=False)
+    return path
+
+
+def test_a_refused_column_does_not_hide_the_others_and_its_options_can_be_pasted(nests: Path) -> None:
+    shown = cuts("schema", "show", nests)
+    assert shown.exit_code == 1
+    assert re.search(r"^Nest Code +undecided +free-text: see below$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^Date Egg +date ", shown.stdout, re.MULTILINE)
+    assert "`--drop 'Nest Code'`" in shown.stderr
+    assert cuts("schema", "show", nests, "--format", "json").exit_code == 1
+    decided = cuts("schema", "show", nests, "--drop", "Nest Code")
+    assert decided.exit_code == 0
+    assert "undecided" not in decided.stdout
+
+
+def test_a_text_that_means_missing_elsewhere_is_named(nests: Path) -> None:
+    shown = cuts("schema", "show", nests, "--drop", "Nest Code").stdout
+    assert re.search(r"^Body Mass.*`NA` is a value, not missing", shown, re.MULTILINE)
+    assert "lon            real, 7 decimals" in shown
+
+
+def test_a_name_with_spaces_gets_its_backticks(nests: Path) -> None:
+    program = nests.with_name("nests.cuts")
+    program.write_text('SYNTHESIZE: "nests.csv";\nENFORCE: Date Egg >= "2007-11-15";\nEND;\n')
+    checked = cuts("check", program)
+    assert checked.exit_code == 1
+    assert "a name with spaces needs backticks: `Date Egg`" in checked.output

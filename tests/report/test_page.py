@@ -212,13 +212,17 @@ def test_hostile_text_is_text() -> None:
     assert "more characters)" in found.words
 
 
-def test_times_of_columns_of_moments_are_not_shown_as_numbers() -> None:
+def test_means_of_columns_of_moments_are_shown_as_moments() -> None:
     full = examples.full()
     assert full.likeness is not None
-    moments = tuple(replace(d, kind="time") if d.column == "age" else d for d in full.likeness.distributions)
-    report = replace(full, likeness=replace(full.likeness, distributions=moments))
+    columns = tuple(replace(c, kind="date") if c.name == "age" else c for c in full.columns)
+    drifts = tuple(
+        replace(d, real=8155.2, synthetic=8157.0) if (d.column, d.what) == ("age", "mean") else d
+        for d in full.likeness.drifts
+    )
+    report = replace(full, columns=columns, likeness=replace(full.likeness, drifts=drifts))
     found = Structure(render_html(report)).words
-    assert "age mean – – 0.07 small" in found
+    assert "age mean 1992-04-30 1992-05-02 0.07 small" in found
 
 
 def test_the_page_and_its_twin_are_written_together(tmp_path: Path) -> None:

@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import cast, get_args
 
 import numpy as np
 
+from cuts.data.columns import MomentKind
 from cuts.data.conform import conform
-from cuts.data.schema import Category, Modelled, Schema, Temporal, Unmodelled
+from cuts.data.describe import kind_in_words
+from cuts.data.schema import Category, Modelled, Schema, Unmodelled
 from cuts.data.table import Floats, Table
 from cuts.data.temporal import show_moment
 from cuts.lang.printer import short
@@ -23,6 +26,7 @@ from cuts.text.columns import align
 from cuts.text.diagnostic import counted
 
 MAX_SHOWN = 5
+MAX_DIGITS = 9  # of a mean
 MEAN, MISSING = "mean", "missing"
 SMALL = 0.1  # standard deviations
 NORMAL_QUARTILES = 1.349  # standard deviations between the quartiles of a normal distribution
@@ -69,9 +73,25 @@ def _both(drift: Drift, schema: Schema) -> list[str]:
     column, numbers = schema[drift.column], (drift.real, drift.synthetic)
     if drift.what != MEAN:
         return [f"{100 * share:.2f} %" for share in numbers]
-    if isinstance(column, Temporal):
-        return [show_moment(column.kind, float(round(mean))) for mean in numbers]
-    return [short(mean, 4) for mean in numbers]
+    return list(means_in_words(*numbers, kind_in_words(column)))
+
+
+def means_in_words(real: float, synthetic: float, kind: str) -> tuple[str, str]:
+    """Two means of a column of that kind, with as many digits as it takes to see that they differ.
+
+    >>> means_in_words(32.37, 30.19, "integer"), means_in_words(-118.2871, -118.2694, "real, 6 decimals")
+    (('32.37', '30.19'), ('-118.29', '-118.27'))
+    >>> means_in_words(8155.0, 8156.0, "date")
+    ('1992-04-30', '1992-05-01')
+    """
+    if kind in get_args(MomentKind):
+        first, second = (show_moment(cast(MomentKind, kind), float(round(mean))) for mean in (real, synthetic))
+        return first, second
+    for digits in range(4, MAX_DIGITS):
+        first, second = short(real, digits), short(synthetic, digits)
+        if first != second:
+            break
+    return first, second
 
 
 @dataclass(frozen=True, slots=True)

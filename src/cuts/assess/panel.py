@@ -155,6 +155,8 @@ def _result(learner: Classifier, predictions: Predictions, measure: MeasureOf, s
     value, *resampled = _values(measure, predictions, schema, [np.arange(rows), *resamples])
     defined = [other for other in resampled if not isnan(other)]
     low, high = np.percentile(defined, _PERCENTILES) if defined else (nan, nan)
+    if not isnan(value):  # resampling widens the gap of equal groups, and can leave a small one below all percentiles
+        low, high = min(low, value), max(high, value)
     return LearnerResult(learner, value, (float(low), float(high)), predictions.accuracy)
 
 

@@ -57,6 +57,12 @@ def report_summary(result: RunResult, report: Path) -> str:
     lines = [run_summary(result), f"report: {report}"]
     if result.discriminator is not None:
         lines.insert(0, f"discriminator: AUC {result.discriminator.auc:.2f} (0.50 is indistinguishable from real rows)")
+    if result.facts.memory is not None and result.facts.smoothing > 0:
+        lines.insert(
+            -2,
+            f"smoothing: {_percent(result.facts.smoothing)}, because the table is small; it keeps the model from "
+            "memorising rows and weakens relations between columns (`smoothing` in the settings)",
+        )
     return "\n".join(lines)
 
 
@@ -84,7 +90,7 @@ def _memory(smoothing: float, memory: Memory) -> str:
     """What was done against memorising rows."""
     return (
         f"The table is small, so every component of the model keeps {_percent(smoothing)} of the columns' own "
-        "distributions (smoothing) to keep it from memorising rows. "
+        "distributions (smoothing) to keep it from memorising rows; this weakens the relations between columns. "
         f"{trial_words(memory.nearer, memory.copies, memory.unseen_copies)}"
     )
 

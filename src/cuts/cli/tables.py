@@ -30,7 +30,7 @@ from cuts.data.column_facts import column_facts, find_derived
 from cuts.data.conform import check_table, conform
 from cuts.data.exchange.csv_dialect import CsvOptions
 from cuts.data.exchange.foreign_schemas import schema_from
-from cuts.data.infer import infer_schema
+from cuts.data.infer import infer_most, infer_schema
 from cuts.data.personal import personal_columns
 from cuts.data.rare_values import rare_values
 from cuts.data.relations import find_relations
@@ -39,7 +39,7 @@ from cuts.data.schema_file import read_schema, render_toml
 from cuts.flow import inputs
 from cuts.text import render as diagnostics
 from cuts.text.columns import align
-from cuts.text.diagnostic import counted, exit_code
+from cuts.text.diagnostic import CutsError, Diagnostic, counted, exit_code
 from cuts.text.files import write_text
 
 app = typer.Typer()
@@ -175,13 +175,28 @@ def schema_show(
     """
     rows = inputs.open_table(table, CsvOptions(delimiter, quote, encoding))
     name = inputs.source_name(table)
-    given = read_schema(schema) if schema is not None else infer_schema(rows, name, drop=drop or (), ids=id_ or ())
+    refused: dict[str, Diagnostic] = {}
+    if schema is not None:
+        given = read_schema(schema)
+    else:
+        given, refused = infer_most(rows, name, drop=drop or (), ids=id_ or ())
+    if refused and format == "json":  # a machine would take the other columns for the whole table
+        raise CutsError(list(refused.values()))
     facts = column_facts(rows, given)
     if format == "json":
         print_json([asdict(fact) for fact in facts])
         return
     cells = [[f.name, f.kind, f.values, f"{100 * f.missing:.1f} %", str(f.bins), "; ".join(f.notes)] for f in facts]
+    if refused:
+        cells += [
+            [column, "undecided", "", "", "", f"{problem.code}: see below"] for column, problem in refused.items()
+        ]
+        cells.sort(key=lambda line: rows.names.index(line[0]))
     print(align(["column", "kind", "values", "missing", "bins", "notes"], cells, right=[3, 4]))
+    if refused:
+        sys.stdout.flush()  # the problems refer to the table, which comes first
+        print_diagnostics(tuple(refused.values()), None, sys.stderr)
+        raise typer.Exit(exit_code(tuple(refused.values())))
 
 
 @schema_app.command("check")

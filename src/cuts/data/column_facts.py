@@ -16,10 +16,11 @@ from cuts.data.describe import kind_in_words, values_in_words
 from cuts.data.number_texts import MIN_NUMBERS, count_numbers
 from cuts.data.rare_values import never_sampled
 from cuts.data.relations import find_relations
-from cuts.data.schema import Category, Column, Modelled, Schema
+from cuts.data.schema import Category, Column, Integer, Modelled, Real, Schema
 from cuts.data.table import IntArray, Table
 from cuts.text.diagnostic import counted, listed
 
+MISSING_ELSEWHERE = frozenset({"NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"})
 MAX_KEYS = 1_000  # distinct values of a column from which others may follow
 ROWS_PER_KEY = 5  # mean rows per distinct value, so that a dependency is unlikely to be chance
 MAX_COLUMNS = 100  # above this, comparing all pairs takes too long
@@ -51,6 +52,7 @@ def column_facts(table: Table, schema: Schema, limits: Limits | None = None) -> 
         missing = float(table.missing(column.name).mean())
         bins = sizes.get(column.name)
         notes = [*_notes(column, follows.get(column.name), schema), *_formula_notes(column, found, schema)]
+        notes += _missing_notes(column)
         if isinstance(column, Category) and isinstance(bins, CategoryBins):
             notes += _category_notes(typed, column, bins, limits, declared=not schema.is_inferred)
         if isinstance(bins, NumericBins):
@@ -122,6 +124,21 @@ def _notes(column: Column, source: str | None, schema: Schema) -> list[str]:
     elif source is not None:
         notes.append(f'follows from {source}: keep it exactly with derived_from = "{source}"')
     return notes
+
+
+def _missing_notes(column: Column) -> list[str]:
+    """Texts that mean a missing value in other tools: here only an empty cell does."""
+    match column:
+        case Category():
+            texts = column.categories
+        case Integer() | Real():
+            texts = column.texts
+        case _:
+            return []
+    found = [text for text in texts if text in MISSING_ELSEWHERE]
+    if not found:
+        return []
+    return [f"{listed(found)} is a value, not missing: leave the cells empty if it means missing"]
 
 
 def _formula_notes(column: Column, found: Mapping[str, Formula], schema: Schema) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from cuts.data.temporal import is_in_calendar
 from cuts.text.diagnostic import CutsError, Diagnostic
 from cuts.text.names import unknown_column
 
-MAX_DECIMALS = 6  # with more, a real column is of any precision
+MAX_DECIMALS = 9  # coordinates have so many; with more, a real column is of any precision
 MIN_UNIQUE_ROWS = 20  # with fewer rows, values may be unique by chance
 _ID_NAME = re.compile(r"(^|[\W_])(id|key|uuid|guid|nr|no)$", re.IGNORECASE)
 
@@ -48,19 +49,37 @@ def infer_schema(
     >>> infer_schema(Table(pa.table({"age": [30, 40]})), "people").columns[0].range
     Interval(low=30.0, high=40.0)
     """
+    schema, refused = infer_most(table, name, label, protected, drop=drop, ids=ids, keep=keep)
+    if refused:
+        raise CutsError(list(refused.values()))
+    return schema
+
+
+def infer_most(
+    table: Any,
+    name: str,
+    label: str | None = None,
+    protected: tuple[str, ...] = (),
+    *,
+    drop: Sequence[str] = (),
+    ids: Sequence[str] = (),
+    keep: Sequence[str] = (),
+) -> tuple[Schema, dict[str, Diagnostic]]:
+    """The schema of all columns that fit a kind, and what is wrong with each of the others, which it leaves out."""
     table = from_frame(table)
     special = (*protected, *drop, *ids, *keep, *(() if label is None else (label,)))
     problems = [unknown_column(column, name, table.names) for column in special if column not in table.names]
     columns: list[Column] = []
+    refused: dict[str, Diagnostic] = {}
     for column in (c for c in table.names if c not in drop):
         inferred = _column(table, column, declared_id=column in ids, kept=column in keep)
         if isinstance(inferred, Diagnostic):
-            problems.append(inferred)
+            refused[column] = inferred
         else:
             columns.append(inferred)
-    if problems:
-        raise CutsError(problems)
-    return Schema(name, tuple(columns), label, protected, "inferred", dropped=tuple(drop))
+    if problems or (refused and (not columns or {label, *protected} & set(refused))):
+        raise CutsError([*problems, *refused.values()])
+    return Schema(name, tuple(columns), label, protected, "inferred", dropped=(*drop, *refused)), refused
 
 
 def _column(table: Table, name: str, *, declared_id: bool, kept: bool) -> Column | Diagnostic:
@@ -196,5 +215,5 @@ def unsupported_column(name: str, what: str) -> Diagnostic:
     return Diagnostic(
         "unsupported-column",
         f"the column `{name}` {what}",
-        help=f"leave it out with `--drop {name}`, or convert it to numbers or categories first",
+        help=f"leave it out with `--drop {quote(name)}`, or convert it to numbers or categories first",
     )

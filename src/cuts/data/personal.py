@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from cuts.data.columns import Column, Identifier
 from cuts.data.identifiers import UUID, make_identifiers, quoted
@@ -122,7 +123,7 @@ def _most_common_shape(texts: Sequence[str]) -> str:
 def personal_data(found: Mapping[str, str]) -> Diagnostic:
     """Columns that are not learned because they look like personal data, by name, with what they look like."""
     columns = ", ".join(f"`{name}` ({what})" for name, what in found.items())
-    first = next(iter(found))
+    first = quote(next(iter(found)))
     return Diagnostic(
         "personal-data",
         f"this looks like personal data and is not learned, new values are generated: {columns}",
@@ -134,9 +135,10 @@ def personal_data(found: Mapping[str, str]) -> Diagnostic:
 
 def free_text(name: str, distinct: int) -> Diagnostic:
     """A text column that hardly repeats: nothing to learn, much to leak."""
+    typed = quote(name)
     return Diagnostic(
         "free-text",
         f"the column `{name}` looks like free text or personal data: {distinct:,} distinct values that hardly repeat",
-        help=f"decide in a schema: `cuts schema infer` with `--drop {name}` leaves it out, with `--id {name}`\n"
-        f"generates new values, with `--keep {name}` learns the real ones, which then are in the schema",
+        help=f"decide in a schema: `cuts schema infer` with `--drop {typed}` leaves it out, with `--id {typed}`\n"
+        f"generates new values, with `--keep {typed}` learns the real ones, which then are in the schema",
     )

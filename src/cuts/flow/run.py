@@ -210,7 +210,19 @@ def run_program(
 
     `program` is a text, a `Program`, or the path of a `.cuts` file; `data` a frame, the path of a file or another
     location, by default what the program names. With `output` the table is also written to that file, or to Parquet
-    parts in that folder if it ends in a slash.
+    parts in that folder if it ends in a slash. `observer` is told how far the work is; without one nothing is printed.
+
+    The other options, all by keyword:
+
+    - `schema`: a `Schema` or the path of its file; by default inferred from the rows.
+    - `label`: the column to predict; overrides the label of the schema.
+    - `rows`: number of rows to draw; by default as many as were fitted.
+    - `seed`: random seed, 0 by default.
+    - `config`: a `Config` or a mapping of its settings, such as `{"steps": 300}`.
+    - `values`: values of the placeholders of the program, by name.
+    - `test`: a `Table` of real rows for the report that the model is not fitted to.
+    - `csv`: delimiter, quote character and encoding of a CSV file, detected if omitted.
+    - `privacy`, `transcript`: ledger and limit of a private program; an existing release to fit to.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 30, 40, 50] * 25, "paid": ["no", "yes"] * 50})

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from cuts.lang.keywords import KEYWORDS
+from cuts.lang.keywords import KEYWORDS, RESERVED
 from cuts.lang.pieces import Piece
 from cuts.lang.syntax import ACTIONS, KIND_ALIASES
 from cuts.text.diagnostic import CutsError, Diagnostic, nearest
@@ -190,6 +190,10 @@ def unexpected(error: UnexpectedInput, text: str, offset: int) -> Diagnostic:
         values = re.match(r"[(\[]([^()\[\]{}]+)[)\]]", text[start:])
         inside = "..." if values is None else values[1].strip()
         return Diagnostic("syntax-error", title, span, "", f"write a set in braces: `IN {{{inside}}}`")
+    spaced = _SPACED_NAME.search(text[:start])
+    if spaced is not None and written[:1].isalpha() and not {spaced[1].upper(), written.upper()} & RESERVED:
+        help = f"a name with spaces needs backticks: `{spaced[1]} {written}`"
+        return Diagnostic("syntax-error", title, span, "", help)
     return Diagnostic("syntax-error", title, span, "", _expectations(expected))
 
 
@@ -210,6 +214,7 @@ _SIGN = re.compile(r"[&|∧∨!¬<>≠=→⇒≤≥-]+")
 _IF_THEN = re.compile(
     r":\s*(?P<whole>(?:IF|WHEN)\b\s*(?P<left>.+?)\s*\bTHEN\b\s*(?P<right>.+?))\s*(?:\bELSE\b|$)", re.I | re.S
 )
+_SPACED_NAME = re.compile(r"\b([^\W\d]\w*)[ \t]+$")  # just before the text that was not expected
 _BEFORE_SET = re.compile(r"(?P<sign>==?|!=|<>|\bNOT)\s*\{[^{}]*$", re.IGNORECASE)
 
 

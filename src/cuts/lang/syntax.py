@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from cuts.text import html
 from cuts.text.source import Source, Span
 
 Action = Literal["ENFORCE", "ENSURE", "MINIMIZE", "MAXIMIZE"]
@@ -287,7 +288,7 @@ class Command:
 Statement: TypeAlias = Let | Command
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Program:
     """A parsed program: the data, and what must hold of the synthetic table."""
 
@@ -299,8 +300,16 @@ class Program:
     tail: Trivia = _trivia()
     after: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        """The program in one line: its tree would fill the screen; `print` shows its text."""
+        count = len(self.commands)
+        return f"<Program: SYNTHESIZE {self.data}, {count} command{'' if count == 1 else 's'}>"
+
     def __str__(self) -> str:
         return self.source.text
+
+    def _repr_html_(self) -> str:
+        return html.preformatted(str(self))
 
     @property
     def commands(self) -> tuple[Command, ...]:

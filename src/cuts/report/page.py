@@ -17,6 +17,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from cuts.assess.drift import means_in_words
 from cuts.lang.printer import short
 from cuts.report import views, words
 from cuts.report.charts import curves, distributions, dots, heatmaps, scales
@@ -31,11 +32,16 @@ MAX_SHOWN = 600  # characters of a text
 _CODE = re.compile(r"`([^`]+)`")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReportPage:
     """A report as a page; notebooks show it in a frame."""
 
     facts: Report
+
+    def __repr__(self) -> str:
+        """The page in one line; a notebook shows it, `save` writes it."""
+        facts = self.facts
+        return f"<ReportPage: {facts.table}, {facts.rows:,} rows, {counted(len(facts.commands), 'command')}>"
 
     @property
     def html(self) -> str:
@@ -96,6 +102,7 @@ def _environment() -> Environment:
         distributions=distributions,
         dots=dots,
         heatmaps=heatmaps,
+        means_in_words=means_in_words,
         scales=scales,
         views=views,
         words=words,

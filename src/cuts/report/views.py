@@ -170,3 +170,8 @@ def _shown(value: float, name: str) -> str:
 def _heading(name: str) -> str:
     known = measures()
     return (known[name].heading if name in known else name.lower().replace("_", " ")).capitalize()
+
+
+def kinds(report: Report) -> dict[str, str]:
+    """The kind of each column, in words, by name."""
+    return {column.name: column.kind for column in report.columns}
