@@ -260,6 +260,7 @@ def test_outcomes_are_counted_in_words() -> None:
     commands = examples.full().commands
     assert outcome(commands) == "4 of 5 commands hold, 1 is measured."
     assert outcome(commands[:4]) == "All 4 commands hold."
+    assert outcome(commands[:2]) == "Both commands hold."
     assert outcome(commands[:1]) == "1 of 1 command holds."
     assert outcome(commands[4:]) == "0 of 1 command hold, 1 is measured."
 

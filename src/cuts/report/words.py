@@ -95,7 +95,7 @@ def outcome(commands: Sequence[CommandFacts]) -> str:
         return "The program has no commands: the table was made without constraints."
     count = {word: sum(command.outcome == word for command in commands) for word in _OUTCOMES}
     if count["holds"] == len(commands) > 1:
-        return f"All {len(commands)} commands hold."
+        return "Both commands hold." if len(commands) == 2 else f"All {len(commands)} commands hold."
     parts = [f"{count['holds']} of {counted(len(commands), 'command')} {'holds' if count['holds'] == 1 else 'hold'}"]
     parts += [f"{count[word]} {singular if count[word] == 1 else plural}" for word, (singular, plural) in
               _OUTCOMES.items() if count[word] and word != "holds"]  # fmt: skip
