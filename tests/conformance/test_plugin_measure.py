@@ -35,7 +35,7 @@ COMMANDS = {
     "check": "check p.cuts",
     "fmt": "fmt p.cuts --check",
     "plan": "plan p.cuts",
-    "run": "run p.cuts -o made.csv --report report.json --config fast.toml -q",
+    "run": "run p.cuts -o made.csv --report report.json --config fast.toml -q --format json",
     "verify": "verify p.cuts made.csv --real real.csv",
     "evaluate": "evaluate made.csv --train people.csv --test real.csv --target paid --protected sex "
     "--parts fairness -q",
@@ -74,9 +74,10 @@ def outcomes(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Outcomes
 
 
 @pytest.fixture(scope="module")
-def report(folder: Path, outcomes: Outcomes) -> Any:
-    assert outcomes["run"][1] == 0, outcomes["run"][0]
-    return json.loads((folder / "report.json").read_text())
+def result(outcomes: Outcomes) -> Any:
+    text, code = outcomes["run"]
+    assert code == 0, text
+    return json.loads(text)
 
 
 @pytest.mark.parametrize("command", ["check", "fmt", "plan", "run", "verify", "evaluate"])
@@ -87,15 +88,25 @@ def test_every_command_knows_the_measure(command: str, outcomes: Outcomes) -> No
         assert "PREDICTIVE_PARITY" in text
 
 
-def test_the_table_is_steered_by_it(report: Any) -> None:
-    (verdict,) = report["verdicts"]
+def test_the_table_is_steered_by_it(result: Any) -> None:
+    (verdict,) = result["verdicts"]
     assert verdict["panel"]["deciding"]["learner"] == "xgboost"
-    (trade_off,) = report["fit"]["trade_offs"]
+    (trade_off,) = result["fit"]["trade_offs"]
     before = trade_off["start"]["value"]
     assert min(trial["value"] for trial in trade_off["trials"] if trial["value"] is not None) < before
     assert trade_off["chosen"] <= before
-    (control,) = report["fit"]["group_shares"]  # one rate: no control of all rows beside that of the group
+    (control,) = result["fit"]["group_shares"]  # one rate: no control of all rows beside that of the group
     assert (control["column"], control["target"], control["desired"]) == ("sex", "paid", "yes")
+
+
+def test_the_report_has_its_panel_and_its_price(folder: Path, result: Any) -> None:
+    report = json.loads((folder / "report.json").read_text())
+    (command,) = report["commands"]
+    assert "PREDICTIVE_PARITY" in command["command"]
+    assert command["price"] is not None
+    assert {line["learner"] for line in report["classifiers"]["panel"]} == {
+        each["learner"] for each in result["verdicts"][0]["panel"]["learners"]
+    }
 
 
 def test_verify_reports_every_learner(outcomes: Outcomes) -> None:
