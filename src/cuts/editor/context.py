@@ -141,7 +141,7 @@ def _is_head(tokens: list[_Token]) -> bool:
 
 
 def _inside(tokens: list[_Token]) -> tuple[Place, str | None]:
-    """The place inside an expression: that of the innermost open bracket, then what the last token asks for."""
+    """The place inside an expression: by the innermost open bracket, then what the last token asks for."""
     opened = _innermost(tokens)
     if opened is not None:
         before, inside = tokens[:opened], tokens[opened + 1 :]

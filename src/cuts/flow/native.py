@@ -26,7 +26,7 @@ def with_table(request: FitRequest) -> tuple[FitRequest, FrameForm | None]:
 
 
 def form_of_sample(given: Any, form: FrameForm | None, schema: Schema, rows: Table | None) -> FrameForm | None:
-    """The form of sampled rows: that of the frame that was given, less the columns that are left out.
+    """The form of sampled rows: the form of the given frame, less the columns that are left out.
 
     Of a private frame only its kind is looked at; `rows` are some of the model. None if no frame was given.
     """

@@ -34,7 +34,7 @@ def difference(matrix: Matrix) -> list[list[float | None]]:
 
 
 def largest(matrix: Matrix, columns: int = MAX_COLUMNS) -> Matrix:
-    """The matrix, or that of the columns with the largest differences in their given order."""
+    """The matrix, or its part for the columns with the largest differences in their given order."""
     if len(matrix.columns) <= columns:
         return matrix
     apart = [max((abs(d) for d in row if d is not None), default=0.0) for row in difference(matrix)]
