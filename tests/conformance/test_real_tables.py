@@ -26,8 +26,13 @@ VEGA = files("vega_datasets") / "_data"
 # name, columns to leave out, columns to make fresh, kinds to be found
 CSV = [
     ("seattle-weather", [], [], {"date": "date", "precipitation": "real, 1 decimal", "weather": "category"}),
-    ("la-riots", ["first_name", "address"], [], {"age": "integer", "death_date": "date", "latitude": "real"}),
-    ("airports", ["name", "city"], ["iata"], {"iata": "id", "state": "category", "latitude": "real"}),
+    (
+        "la-riots",
+        ["first_name", "address"],
+        [],
+        {"age": "integer", "death_date": "date", "latitude": "real, 8 decimals"},
+    ),
+    ("airports", ["name", "city"], ["iata"], {"iata": "id", "state": "category", "latitude": "real, 8 decimals"}),
     ("us-employment", [], [], {"month": "date", "nonfarm": "integer", "wholesale_trade": "real, 1 decimal"}),
     ("iowa-electricity", [], [], {"year": "date", "source": "category", "net_generation": "integer"}),
 ]
