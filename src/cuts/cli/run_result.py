@@ -56,7 +56,9 @@ def report_summary(result: RunResult, report: Path) -> str:
     """The last lines of a run with a report as a page: how near the table is, what was written, where the rest is."""
     lines = [run_summary(result), f"report: {report}"]
     if result.discriminator is not None:
-        lines.insert(0, f"discriminator: AUC {result.discriminator.auc:.2f} (0.50 is indistinguishable from real rows)")
+        lines.insert(
+            0, f"discriminator: AUC {result.discriminator.auc:.2f} (0.50 or less is indistinguishable from real rows)"
+        )
     if result.facts.memory is not None and result.facts.smoothing > 0:
         lines.insert(
             -2,
