@@ -1,12 +1,12 @@
 # `make demo` shows the product, `make test` runs the tests, `make check` adds format, lint, types, layers, links and options,
-# `make docs` builds the documentation site.
+# `make docs` builds the documentation site, `make bench` measures what the page of benchmarks says.
 # Each does all the set-up on a machine with only Python 3.11+ and pip.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check docs format specs figures clean
+.PHONY: demo test check docs bench format specs figures clean
 
 demo: $(INSTALLED)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh
@@ -26,6 +26,14 @@ docs: $(INSTALLED)
 	$(BIN)/python tools/cli_reference.py --check
 	$(BIN)/python tools/grammar_reference.py --check
 	$(BIN)/python tools/site/build.py
+
+# One table (`TABLE=adult-logical`), all of some rows (`TABLE=adult`), or everything; `QUICK=1` is a trial run of minutes.
+# `DATA` is the folder of the tables that the package does not have; `FITS`, `SAMPLES` and `WORKERS` as in
+# `python -m benchmarks --help`. A run that was interrupted continues where it was.
+TABLE ?= all
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks $(TABLE) $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA)) \
+	  $(if $(FITS),--fits $(FITS)) $(if $(SAMPLES),--samples $(SAMPLES)) $(if $(WORKERS),--workers $(WORKERS))
 
 format: $(INSTALLED)
 	$(BIN)/ruff format src tests tools benchmarks examples

@@ -1,4 +1,4 @@
-"""The counts of `count.py` by other engines: DuckDB and polars on the same file, with the same bins.
+"""The counts of `tables/count.py` by other engines: DuckDB and polars on the same file, with the same bins.
 
 Both make a table of codes first, one byte per cell, with the bins as expressions of their own, and group it once per
 triple. Of the ways tried this was the fastest: GROUPING SETS over the file take DuckDB half as much again. Each engine

@@ -1,7 +1,8 @@
-"""The paper's tables and how the paper scores a synthetic one: what the other benchmarks share.
+"""The paper's tables and how the paper scores a synthetic one.
 
 A table is a folder with `train.csv` (or `.csv.gz`), `test.csv` and `schema.json`, which lists the columns in order:
-`continuous` with the lowest and highest train value, or `categorical` with its categories. The scores are the paper's:
+`continuous` with the lowest and highest train value, or `categorical` with its categories. Without a folder, Adult and
+German Credit are those of the package, which are the same rows. The scores are the paper's:
 XGBoost trained on the synthetic rows and tested on real ones it never saw, the gaps between groups of what it
 predicts, and the total variation of three-way marginals over 32 even bins, divided by the number of cells.
 """
@@ -18,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cuts import datasets
 from cuts.assess.distance import measure_marginals
 from cuts.assess.fairness import gaps
 from cuts.assess.grid import Grid, build_grid, cell
 from cuts.assess.leakage import Leakage, measure_leakage
 from cuts.assess.table_arrays import Role, Sample, read_sample
-from cuts.data.columns import Category, Column, Integer, Real
+from cuts.data.columns import Category, Column, Integer, Numeric, Real
 from cuts.data.exchange.tables import read_table
 from cuts.data.schema import Schema
 from cuts.data.table import Bools, IntArray, Table
@@ -69,6 +71,13 @@ class PaperTable:
         made = replace(self, train=parts[0], test=parts[1])
         made.__dict__["grid"] = self.grid  # instead of one over the range of fewer rows
         return made
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of the protected column."""
+        column = self.schema[self.schema.protected[0]]
+        assert isinstance(column, Category)
+        return column.categories
 
     @cached_property
     def known(self) -> Sample:
@@ -120,8 +129,10 @@ class Predictions:
 # --- tables
 
 
-def load_table(data: Path, name: str, setting: Setting) -> PaperTable:
-    """A table of the folder, its numbers cut by the paper (`uniform`) or as `cuts` does by default."""
+def load_table(data: Path | None, name: str, setting: Setting) -> PaperTable:
+    """A table of the folder or the package, with the paper's bins (`uniform`) or those of `cuts` (`default`)."""
+    if data is None or not (data / name).exists():
+        return _embedded(name, setting)
     folder = data / name
     told = json.loads((folder / "schema.json").read_text())
     columns = tuple(_column(each, setting) for each in told["columns"])
@@ -144,6 +155,26 @@ def _part(folder: Path, part: str) -> Table:
     if not found:
         raise SystemExit(f"{folder} has no {part}.csv")
     return read_table(found[0])
+
+
+def _embedded(name: str, setting: Setting) -> PaperTable:
+    """A table of the package, with the ranges of its train rows instead of the declared ones."""
+    found = datasets.find(name)
+    if found is None:
+        raise SystemExit(f"there is no table {name} in the package: give its folder with --data")
+    train, declared = datasets.load(found), datasets.load_schema(found)
+    columns = [_train_range(column, train, setting) if isinstance(column, Numeric) else column for column in declared]
+    schema = replace(declared, columns=tuple(columns), provenance="declared")
+    label = schema[declared.label or ""]
+    assert isinstance(label, Category)
+    return PaperTable(name, setting, train, datasets.load(found, "test"), schema, label.categories[0])
+
+
+def _train_range(column: Numeric, train: Table, setting: Setting) -> Column:
+    values = train.numbers(column.name)
+    low, high = float(values.min()), float(values.max())
+    binning: dict[str, Any] = {"bins": _edges(low, high)} if setting == "uniform" else {}
+    return type(column)(column.name, low, high, **binning)
 
 
 def _column(told: dict[str, Any], setting: Setting) -> Column:
@@ -214,18 +245,28 @@ def _matrix(sample: Sample, real: PaperTable, features: Features) -> NDArray[np.
     return np.concatenate(parts, axis=1)
 
 
-def predict_gaps(found: Predictions, real: PaperTable) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Demographic parity, equality of opportunity, equalized odds; and the same as first group minus second, signed.
+def predict_gaps(found: Predictions, real: PaperTable) -> dict[str, float]:
+    """The gaps between groups, and the signed differences of the rates: second group minus first.
 
-    Of odds the signed one is the mean of both rates' differences.
+    `odds` is the larger gap of the two rates, which is the definition; `odds_mean` is their mean, which is what the
+    published code of the paper computes.
     """
     good, group = _good(real), real.unseen.values[real.schema.protected[0]].astype(np.int64)
     chosen, deserving = found.predicted == good, found.truth == good
-    apart = [
+    parity, opportunity, odds = _paper_gaps(chosen, deserving, group)
+    signed = [
         float(chosen[among & (group == 1)].mean() - chosen[among & (group == 0)].mean())
         for among in (np.ones_like(chosen), deserving, ~deserving)
     ]
-    return _paper_gaps(chosen, deserving, group), (apart[0], apart[1], (apart[1] + apart[2]) / 2)
+    return {
+        "parity": parity,
+        "opportunity": opportunity,
+        "odds": odds,
+        "odds_mean": (abs(signed[1]) + abs(signed[2])) / 2,
+        "signed_parity": signed[0],
+        "signed_tpr": signed[1],
+        "signed_fpr": signed[2],
+    }
 
 
 def _good(real: PaperTable) -> int:

@@ -1,7 +1,5 @@
 """How close a model of a wide table is to new rows of the same population, and how well a classifier learns from it.
 
-    python benchmarks/wide.py [--columns 200 --rows 1000000 --test-rows 50000] [--config my.toml]
-
 The table is that of `wide_table.py`, so new rows can be made at will. Total variation of single columns, of pairs in
 blocks (dependent), of random pairs of different blocks (nearly independent; most of them are not counted), of all pairs
 with the label, and of the label with two columns that matter only together; beside each, the same between two samples
@@ -10,56 +8,69 @@ of real rows. Numbers are in ten quantile bins. The classifier is XGBoost, train
 
 from __future__ import annotations
 
-import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from harness import Clock, peak, say, show
 from numpy.typing import NDArray
-from wide_table import GROUP, LABEL, wide_rows, write_wide
 
-from cuts.config import Config, read_config
+from benchmarks.harness import Clock, alone, peak
+from benchmarks.markdown import NO_RESULTS, markdown_table
+from benchmarks.records import Records
+from benchmarks.table import Measured, Options, Table, Task
+from benchmarks.wide_table import GROUP, LABEL, wide_rows, write_wide
+from cuts.config import Config
 
 Codes: TypeAlias = dict[str, NDArray[np.int64]]
 
+FILE = "wide"
+COLUMNS, ROWS, TEST_ROWS = 200, 1_000_000, 50_000
+QUICK_COLUMNS, QUICK_ROWS, QUICK_TEST_ROWS, QUICK_STEPS = 21, 4_000, 2_000, 20
 QUANTILES = 10
 RANDOM_PAIRS = 1_500
 LABEL_BLOCKS = 4  # whose columns decide the label
 MAX_TRAIN = 50_000
 
 
-def main() -> None:
-    """Fit the table and print how close the model is."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--columns", type=int, default=200)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--test-rows", type=int, default=50_000)
-    parser.add_argument("--config", type=Path, help="settings, .toml")
-    asked = parser.parse_args()
-    config = Config(threads=1) if asked.config is None else read_config(asked.config)
-    synthetic = fitted(asked.columns, asked.rows, asked.test_rows, config)
-    test, other = (real_rows(asked.columns, asked.test_rows, seed) for seed in (1, 2))
-    compare(*encoded([test, other, synthetic.select(test.column_names)]))
+def tables() -> Iterator[Table]:
+    """The one table of this module."""
+    yield Table("wide", "Fidelity of a table with 200 columns", "speed", tasks, page, in_all=False)
 
 
-def fitted(columns: int, rows: int, drawn: int, config: Config) -> pa.Table:
-    """Rows of a model fitted to a Parquet file."""
+def tasks(options: Options) -> list[Task]:
+    """One fit."""
+    columns, rows = (QUICK_COLUMNS, QUICK_ROWS) if options.quick else (COLUMNS, ROWS)
+    config = Config(threads=1, steps=QUICK_STEPS) if options.quick else Config(threads=1)
+    test_rows = QUICK_TEST_ROWS if options.quick else TEST_ROWS
+    title = f"wide: {columns} columns x {rows:,} rows"
+    return [Task(title, FILE, (f"{columns}x{rows}",), measure, (columns, rows, test_rows, config))]
+
+
+def measure(keys: tuple[str, ...], columns: int, rows: int, test_rows: int, config: Config) -> Measured:
+    """Fit the table, and measure how close the model is."""
+    for key in keys:
+        synthetic, cost = fitted(columns, rows, test_rows, config)
+        test, other = (real_rows(columns, test_rows, seed) for seed in (1, 2))
+        found = compare(*encoded([test, other, synthetic.select(test.column_names)]))
+        yield key, {"columns": columns, "rows": rows, "test_rows": test_rows, **cost, **found}
+
+
+def fitted(columns: int, rows: int, drawn: int, config: Config) -> tuple[pa.Table, dict[str, Any]]:
+    """Rows of a model fitted to a Parquet file, and what the fit took."""
     from cuts.flow.run import fit, make_request
     from cuts.model.sampling import sample_table
 
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "wide.parquet"
-        write_wide(path, columns, rows)
+        alone(write_wide, path, columns, rows)
         with clock.running():
             model = fit(make_request("SYNTHESIZE: wide; END;", path, label=LABEL, config=config)).model
-    say(f"fitted in {clock.seconds:.0f} CPU s, peak {peak():.0f} MB")
-    return sample_table(model, drawn, seed=3).arrow
+    return sample_table(model, drawn, seed=3).arrow, {"fit_seconds": clock.seconds, "fit_peak_mb": peak()}
 
 
 def real_rows(columns: int, rows: int, seed: int) -> pa.Table:
@@ -86,8 +97,8 @@ def encoded(tables: Sequence[pa.Table]) -> list[Codes]:
     return found
 
 
-def compare(test: Codes, other: Codes, synthetic: Codes) -> None:
-    """Print the distances of synthetic and of other real rows from test rows, and what classifiers learn."""
+def compare(test: Codes, other: Codes, synthetic: Codes) -> dict[str, Any]:
+    """The distances of synthetic and of other real rows from test rows, and what classifiers learn from both."""
     names = [name for name in test if name != LABEL]
     rng = np.random.default_rng(0)
     drawn = [tuple(rng.choice(names, 2, replace=False).tolist()) for _ in range(RANDOM_PAIRS)]
@@ -99,17 +110,16 @@ def compare(test: Codes, other: Codes, synthetic: Codes) -> None:
         "pairs with the label": [(name, LABEL) for name in names],
         "label with two columns together": [(f"{block}_small", f"{block}_whole", LABEL) for block in together],
     }
-    lines = [
-        [
-            what,
-            f"{len(chosen):,}",
-            *(f"{np.mean([tv(test, rows, c) for c in chosen]):.4f}" for rows in (synthetic, other)),
-        ]
+    distances = {
+        what: {
+            "number": len(chosen),
+            "synthetic": float(np.mean([tv(test, synthetic, clique) for clique in chosen])),
+            "real": float(np.mean([tv(test, other, clique) for clique in chosen])),
+        }
         for what, chosen in cliques.items()
-    ]
-    show("total variation from new rows", ["tables", "number", "synthetic", "real"], lines)
-    scores = [[what, f"{100 * accuracy(rows, test):.2f}"] for what, rows in (("synthetic", synthetic), ("real", other))]
-    show("accuracy on new rows", ["trained on", "accuracy %"], scores)
+    }
+    learned = {name: 100 * accuracy(rows, test) for name, rows in (("synthetic", synthetic), ("real", other))}
+    return {"distances": distances, "accuracy": learned}
 
 
 def tv(one: Codes, other: Codes, clique: Sequence[str]) -> float:
@@ -135,5 +145,24 @@ def accuracy(train: Codes, test: Codes) -> float:
     return float((model.predict(features(test)) == test[LABEL]).mean())
 
 
-if __name__ == "__main__":
-    main()
+def page(records: Records) -> str:
+    """Distances and accuracies of each fit."""
+    found = records.read(FILE)
+    if not found:
+        return NO_RESULTS
+    lines = []
+    for each in sorted(found.values(), key=lambda result: (result["columns"], result["rows"])):
+        size = f"{each['columns']} x {each['rows']:,}"
+        for what, distance in each["distances"].items():
+            name = f"total variation, {what} ({distance['number']:,})"
+            lines.append([size, name, f"{distance['synthetic']:.4f}", f"{distance['real']:.4f}"])
+        shares = [f"{each['accuracy'][name]:.2f}" for name in ("synthetic", "real")]
+        lines.append([size, "accuracy of XGBoost, %", *shares])
+        lines.append([size, "CPU s of the fit", f"{each['fit_seconds']:.0f}", ""])
+        lines.append([size, "peak MB of the fit", f"{each['fit_peak_mb']:,.0f}", ""])
+    intro = (
+        "A model of a generated table, compared with new rows of the same population: total variation (0 is perfect) "
+        "and the accuracy of a classifier tested on them. The last column has the same figures for other real rows, "
+        "which is the best that a generator can reach."
+    )
+    return f"{intro}\n\n{markdown_table(['columns x rows', 'measure', 'synthetic', 'real rows'], lines, left=2)}"

@@ -1,0 +1,1 @@
+"""The tables of the benchmarks, one module per family."""
