@@ -17,7 +17,7 @@ from benchmarks.fidelity_tables import Folder
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The facts that a command printed, its CPU seconds of all threads, its peak memory, and why it failed if it did."""
+    """The facts that a command printed, its CPU seconds, its peak memory, and why it failed if it did."""
 
     facts: dict[str, Any]
     cpu_seconds: float

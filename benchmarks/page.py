@@ -33,22 +33,21 @@ Figures are means ± standard deviations over all samples of all fits. "Its sett
 the classifier sees too, and no smoothing. "Default" is what `cuts run` does, and the classifier sees the numbers. CPU
 seconds are of one fit with its program and one sample, on one thread of a shared machine.
 """
-GROUP_INTROS = {
-    "paper": """A figure after "at" is the gap between groups on the test rows. TV is the mean total variation of all triples
-of columns, divided by the number of cells as in the paper. Row rules hold in every row of every sample, and statistics
-are within their tolerance, unless the line says otherwise; the paper's accuracies of row rules are the better of its two
+PAPER = """A figure after "at" is the gap between groups on the test rows. TV is the mean total variation of all triples of
+columns, divided by the number of cells as in the paper. Row rules hold in every row of every sample, and statistics are
+within their tolerance, unless the line says otherwise; the paper's accuracies of row rules are the better of its two
 ways. Statistics are about values as written: the paper's mean age of 30 is about lower edges of bins, 31 as written.
-""",
-    "fidelity": """C2ST is the AUC of XGBoost that separates synthetic rows from test rows (0.5 is perfect), TSTR the accuracy or R2
-of XGBoost trained on the rows and tested on the test rows, nearer the share of rows that are closer to a train row than
-to a test row (0.5 is perfect, more is memorisation), copies the share of rows that equal a train row in every column (in
-the line of the real rows: of the test rows). Every generator had the same rows and one thread. One fit, so differences
-below 0.015 in C2ST are noise.
-""",
-    "peers": """Generators with a property of ours, run in environments of their own on the same rows and scored by the same
+"""
+FIDELITY = """C2ST is the AUC of XGBoost that separates synthetic rows from test rows (0.5 is perfect), TSTR the accuracy
+or R2 of XGBoost trained on the rows and tested on the test rows, nearer the share of rows that are closer to a train row
+than to a test row (0.5 is perfect, more is memorisation), copies the share of rows that equal a train row in every
+column (in the line of the real rows: of the test rows). Every generator had the same rows and one thread. Differences
+below 0.015 in C2ST are noise where there is one fit.
+"""
+PEERS = """Generators with a property of ours, run in environments of their own on the same rows and scored by the same
 evaluator (the paper's bins).
-""",
-}
+"""
+GROUP_INTROS = {"paper": PAPER, "fidelity": FIDELITY, "peers": PEERS}
 
 
 def show_tables(tables: Sequence[Table], records: Records) -> None:
@@ -58,17 +57,24 @@ def show_tables(tables: Sequence[Table], records: Records) -> None:
 
 
 def write_page(records: Records) -> None:
-    """Write the page of all results."""
-    drawn = pictures.draw_all(records, DOCS / PICTURES)
+    """Draw the pictures and write the page of all results."""
+    pictures.draw_all(records, DOCS / PICTURES)
+    (DOCS / "benchmarks.md").write_text(render(records), encoding="utf-8")
+
+
+def render(records: Records) -> str:
+    """The page of all results, with the pictures that there are."""
     parts = [INTRO, summary(records)]
     for group, title in GROUPS.items():
         parts.append(f"## {title}\n")
         parts += [GROUP_INTROS[group]] if group in GROUP_INTROS else []
-        parts += [f"![{text}]({PICTURES}/{path.name})\n" for path, text in drawn.get(group, ())]
+        for picture in pictures.PICTURES:
+            if picture.group == group and (DOCS / PICTURES / picture.file).exists():
+                parts.append(f"![{picture.text}]({PICTURES}/{picture.file})\n")
         for each in TABLES:
             if each.group == group:
                 parts.append(f"### {each.title}\n\n    make bench TABLE={each.name}\n\n{each.page(records)}")
-    (DOCS / "benchmarks.md").write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
+    return "\n".join(parts).rstrip() + "\n"
 
 
 def summary(records: Records) -> str:

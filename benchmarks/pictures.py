@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,12 @@ from benchmarks.fidelity_tables import NAMES
 from benchmarks.paper_cells import measured, published
 from benchmarks.records import Records
 
-Drawn = dict[str, list[tuple[Path, str]]]  # by group of tables: the file, and what it shows in words
 OURS = "#0b6e4f"
 THEIRS = {"cart": "#c0792a", "mostly": "#7a5195", "arf": "#4f81bd", "tvae": "#a0a0a0", "ctgan": "#666666"}
 PAPER = "#b3202c"
 
 
-def draw_all(records: Records, folder: Path) -> Drawn:
+def draw_all(records: Records, folder: Path) -> None:
     """Draw every picture that has results."""
     import matplotlib
 
@@ -28,20 +28,11 @@ def draw_all(records: Records, folder: Path) -> Drawn:
     import matplotlib.pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    found: Drawn = {}
-    pictures: tuple[tuple[str, str, str, Callable[[Any, Records], bool]], ...] = (
-        ("paper", "fairness", "Accuracy against the parity gap on Adult, of cuts and other generators", fairness),
-        ("paper", "epsilon", "Accuracy and total variation on Adult against epsilon", epsilon),
-        ("fidelity", "fidelity", "AUC of a discriminator between synthetic and real rows, per table", fidelity),
-    )
-    for group, name, text, draw in pictures:
+    for picture in PICTURES:
         figure = plt.figure(figsize=(8, 3.4), layout="constrained")
-        if draw(figure, records):
-            path = folder / f"{name}.svg"
-            figure.savefig(path, metadata={"Date": None})
-            found.setdefault(group, []).append((path, text))
+        if picture.draw(figure, records):
+            figure.savefig(folder / picture.file, metadata={"Date": None})
         plt.close(figure)
-    return found
 
 
 def fairness(figure: Any, records: Records) -> bool:
@@ -127,3 +118,23 @@ def fidelity(figure: Any, records: Records) -> bool:
 def _c2st(runs: list[dict[str, Any]]) -> float:
     known = [run["measures"]["c2st"] for run in runs if "measures" in run]
     return float(np.mean(known)) if known else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of the page: its file, the group of tables it stands before, what it shows, and how it is drawn.
+
+    `draw` says whether there were results to draw.
+    """
+
+    file: str
+    group: str
+    text: str
+    draw: Callable[[Any, Records], bool]
+
+
+PICTURES = (
+    Picture("fairness.svg", "paper", "Accuracy against the parity gap on Adult: cuts and other generators", fairness),
+    Picture("epsilon.svg", "paper", "Accuracy and total variation on Adult against epsilon", epsilon),
+    Picture("fidelity.svg", "fidelity", "AUC of a discriminator of synthetic and real rows, per table", fidelity),
+)

@@ -5,9 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.table import Table
-from benchmarks.tables import fidelity, paper, peers
+from benchmarks.tables import (
+    count,
+    draw,
+    encode,
+    fidelity,
+    growth,
+    language,
+    paper,
+    paper_programs,
+    paper_update,
+    peers,
+    wide,
+)
 
-TABLES: tuple[Table, ...] = (*paper.tables(), *paper.further_tables(), *fidelity.tables(), *peers.tables())
+TABLES: tuple[Table, ...] = (
+    *paper.tables(),
+    *paper.further_tables(),
+    *fidelity.tables(),
+    *peers.tables(),
+    *language.tables(),
+    *encode.tables(),
+    *count.tables(),
+    *draw.tables(),
+    *growth.tables(),
+    *wide.tables(),
+    *paper_update.tables(),
+    *paper_programs.tables(),
+)
 
 
 def select(words: Sequence[str]) -> list[Table]:

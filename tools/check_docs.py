@@ -3,7 +3,7 @@
 - Every relative link leads somewhere, headings included.
 - Every page of a section is linked from the section's index, which is the navigation of the site.
 - Every `--option` exists: in `cuts COMMAND` for one written after it, else in any command. In the pages of benchmarks,
-  the script that is called, or any of them, must name it.
+  the entry point of the benchmarks or any command must name it.
 - A `text` block that shows output says where it comes from (tests/console.py describes how).
 """
 
@@ -29,7 +29,7 @@ FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
 INDENTED = re.compile(r"^ {4}(\S.*)$", re.MULTILINE)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-SCRIPT = re.compile(r"\bbenchmarks/\w+\.py\b")
+ENTRY = "python -m benchmarks"
 OUTPUT = re.compile(r"^\$ |^(error|warning)\[|^line  |\d\.\d|\d %", re.MULTILINE)  # fitted numbers have decimals
 INPUT = re.compile(r"^(cuts|pip) .*$|^\s*(ENFORCE|MINIMIZE|MAXIMIZE|ENSURE|LET)\b.*$", re.MULTILINE)
 
@@ -87,10 +87,7 @@ class Options:
 
     def __init__(self) -> None:
         self.of_command = dict(_options_of((), typer.main.get_command(app)))
-        self.of_script = {
-            f"benchmarks/{path.name}": set(OPTION.findall(path.read_text(encoding="utf-8")))
-            for path in ROOT.glob("benchmarks/*.py")
-        }
+        self.of_benchmarks = set(OPTION.findall((ROOT / "benchmarks/__main__.py").read_text(encoding="utf-8")))
 
     def unknown(self, page: Path) -> Iterator[str]:
         """One message per option on a page that does not exist."""
@@ -105,10 +102,9 @@ class Options:
         if words[:1] == ["cuts"]:
             command = next(path for n in (2, 1, 0) if (path := tuple(words[1 : n + 1])) in self.of_command)
             return " ".join(["cuts", *command]), self.of_command[command]
-        script = SCRIPT.search(text)
-        if script:
-            return script.group(), self.of_script[script.group()] | self.of_script["benchmarks/harness.py"]
-        every = set[str]().union(*self.of_command.values(), *(self.of_script.values() if benchmark else ()))
+        if text.startswith(ENTRY):
+            return ENTRY, self.of_benchmarks | {"--help"}
+        every = set[str]().union(*self.of_command.values(), self.of_benchmarks if benchmark else ())
         return "no command" if not benchmark else "no command or benchmark", every
 
 
@@ -139,7 +135,7 @@ def is_marked(block: Block) -> bool:
 
 def _parts(line: str) -> Iterator[str]:
     for part in re.split(r" \| | && |; ", line):
-        if re.match(r"cuts |--[a-z]|python benchmarks/", part):
+        if re.match(rf"cuts |--[a-z]|{ENTRY}", part):
             yield part
 
 

@@ -20,9 +20,10 @@ from typing import Any, Literal
 import pyarrow.parquet as pq
 
 from benchmarks import count_engines
+from benchmarks.digits import digits
 from benchmarks.harness import Clock, alone, peak
 from benchmarks.many_rows import write_adult
-from benchmarks.markdown import NO_RESULTS, digits, markdown_table
+from benchmarks.markdown import NOT_YET, table
 from benchmarks.paper_tables import load_table
 from benchmarks.records import Records
 from benchmarks.table import Measured, Options, Table, Task
@@ -158,7 +159,7 @@ def page(records: Records) -> str:
         for wanted in ("label", "all"):
             agree &= len({each["counts"] for name, each in results.items() if LINES[name].triples == wanted}) <= 1
     if not lines:
-        return NO_RESULTS
+        return NOT_YET
     intro = (
         "Adult resampled into a Parquet file, and from that file to three-way tables of counts: the 78 with the label "
         "or all 364. DuckDB and polars do the same work with the same bins and one thread each. CPU seconds of all "
@@ -166,7 +167,7 @@ def page(records: Records) -> str:
     )
     ending = "All engines found the same counts." if agree else "**The engines found different counts.**"
     header = ["engine", "rows", "tables", "CPU s", "multiple of the first line", "peak MB"]
-    return f"{intro}\n\n{markdown_table(header, lines)}\n\n{ending}"
+    return f"{intro}\n\n{table(header, lines)}\n{ending}\n"
 
 
 def _cells(rows: int, line: Line, result: dict[str, Any], base: float | None) -> list[str]:

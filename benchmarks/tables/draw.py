@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.markdown import NO_RESULTS, digits, markdown_table
+from benchmarks.digits import digits
+from benchmarks.markdown import NOT_YET, table
 from benchmarks.records import Records
 from benchmarks.table import Measured, Options, Table, Task
 
@@ -116,7 +117,7 @@ def page(records: Records) -> str:
     """One line per number of rows and workers."""
     found = sorted(records.read(FILE).values(), key=lambda each: (each["rows"], each["workers"]))
     if not found:
-        return NO_RESULTS
+        return NOT_YET
     lines = [
         [
             f"{each['rows']:,}",
@@ -130,12 +131,12 @@ def page(records: Records) -> str:
         for each in found
     ]
     intro = (
-        "`cuts sample` from a model of Adult, all columns, into a folder of Parquet parts: sampling, decoding, checking "
-        "and writing. CPU seconds are of all processes, start-up included; memory is the sum of their peaks, with "
-        "shared libraries counted in each."
+        "`cuts sample` from a model of Adult, all columns, into a folder of Parquet parts: sampling, decoding, "
+        "checking and writing. CPU seconds are of all processes, start-up included; memory is the sum of their "
+        "peaks, with shared libraries counted in each."
     )
     header = ["rows", "workers", "elapsed s", "CPU s", "CPU µs per row", "peak MB, all processes", "written MB"]
-    return f"{intro}\n\n{markdown_table(header, lines, left=0)}{_comparison(found)}"
+    return f"{intro}\n\n{table(header, lines)}{_comparison(found)}"
 
 
 def _comparison(found: list[dict[str, Any]]) -> str:
@@ -147,4 +148,4 @@ def _comparison(found: list[dict[str, Any]]) -> str:
         return ""
     is_same = all(len(set(contents)) == 1 for contents in by_rows.values())
     same = "The files are identical, byte for byte, with any number of workers."
-    return f"\n\n{same if is_same else '**The files differ between numbers of workers.**'}"
+    return f"\n{same if is_same else '**The files differ between numbers of workers.**'}\n"

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.digits import digits
 from benchmarks.harness import Clock, alone
-from benchmarks.markdown import NO_RESULTS, digits, markdown_table
+from benchmarks.markdown import NOT_YET, table
 from benchmarks.records import Records
 from benchmarks.table import Measured, Options, Table, Task
 from cuts.data.binning import fit_codec
@@ -82,8 +83,8 @@ def load_csv(path: Path) -> dict[str, Any]:
     alone(convert, path, written)
     clock = Clock()
     with clock.running():
-        columns = len(load(written).arrow.column_names)
-    return {"columns": columns, "cpu_seconds": clock.seconds, "file_mb": written.stat().st_size / 1e6}
+        rows, _ = load(written)
+    return {"columns": len(rows.names), "cpu_seconds": clock.seconds, "file_mb": written.stat().st_size / 1e6}
 
 
 def convert(path: Path, written: Path) -> None:
@@ -95,9 +96,9 @@ def write(path: Path, rows: int) -> None:
     """A mixed table, written in row groups."""
     writer: pq.ParquetWriter | None = None
     for start in range(0, rows, GROUP):
-        table = mixed(min(GROUP, rows - start), start)
-        writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-        writer.write_table(table)
+        part = mixed(min(GROUP, rows - start), start)
+        writer = writer or pq.ParquetWriter(path, part.schema, compression="zstd")
+        writer.write_table(part)
     assert writer is not None
     writer.close()
 
@@ -144,10 +145,10 @@ def page(records: Records) -> str:
         if key.startswith(f"{name}/")
     ]
     if not lines:
-        return NO_RESULTS
+        return NOT_YET
     intro = (
         "A generated table with 15 columns of every kind (categories, numbers, dates, missing values). Each line is a "
         "process of its own; the codec is fitted before and not included. Decoding includes the memory of all codes."
     )
     header = ["what", "rows", "CPU s", "CPU µs per row", "peak MB"]
-    return f"{intro}\n\n{markdown_table(header, lines)}"
+    return f"{intro}\n\n{table(header, lines)}"

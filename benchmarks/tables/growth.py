@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.digits import digits
 from benchmarks.harness import Clock, alone
 from benchmarks.many_rows import write_adult
-from benchmarks.markdown import NO_RESULTS, digits, markdown_table
+from benchmarks.markdown import NOT_YET, table
 from benchmarks.paper_tables import load_table
 from benchmarks.records import Records
 from benchmarks.table import Measured, Options, Table, Task
@@ -116,8 +117,8 @@ GROWTHS = (
         (30_000, 100_000, 1_000_000, 10_000_000),
         (30_000,),
         grow_rows,
-        "Adult resampled into a Parquet file, and the whole fit from that file. Only the passes over the file grow with "
-        "the rows.",
+        "Adult resampled into a Parquet file, and the whole fit from that file. By design, only the passes over the "
+        "file grow with the rows.",
     ),
     Growth(
         "columns",
@@ -193,7 +194,7 @@ def page(growth: Growth, records: Records) -> str:
     """One line per size: the stages, and the total as a multiple of the first line's."""
     costs = costs_of(growth.file, records)
     if not costs:
-        return NO_RESULTS
+        return NOT_YET
     stages = all_stages(costs)
     header = [growth.what, *(f"{stage} s" for stage in stages), "total s", "multiple of the first line"]
     lines = [
@@ -205,13 +206,13 @@ def page(growth: Growth, records: Records) -> str:
             f"{cost['peak_mb']:,}",
             f"{cost['steps']:,}",
             digits(cost["step_ms"]),
-            f"{cost['components']:,}",
+            *([] if growth.what == "components" else [f"{cost['components']:,}"]),
             f"{cost['error']:.4f}",
         ]
         for cost in costs
     ]
-    header += ["peak MB", "steps", "ms per step", "components", "fit error"]
+    header += ["peak MB", "steps", "ms per step", *([] if growth.what == "components" else ["components"]), "fit error"]
     intro = (
         f"{growth.intro} CPU seconds per stage on one thread, imports not included; each line is a process of its own."
     )
-    return f"{intro}\n\n{markdown_table(header, lines, left=0)}"
+    return f"{intro}\n\n{table(header, lines)}"

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.markdown import NO_RESULTS, digits, markdown_table
+from benchmarks.digits import digits
+from benchmarks.markdown import NOT_YET, table
 from benchmarks.records import Records
 from benchmarks.table import Measured, Options, Table, Task
 from cuts import datasets
@@ -154,12 +155,12 @@ def page(records: Records) -> str:
         if results:
             lines.append([what, _range([each["cpu_seconds"] for each in results], digits), _nodes(results)])
     if not lines:
-        return NO_RESULTS
+        return NOT_YET
     intro = (
         "CPU seconds of compiling row rules into a diagram over Adult's columns, and of whole commands including "
         "start-up. Medians of repeated runs; random rules show the range over several seeds."
     )
-    return f"{intro}\n\n{markdown_table(['what', 'CPU s', 'nodes of the diagram'], lines)}"
+    return f"{intro}\n\n{table(['what', 'CPU s', 'nodes of the diagram'], lines)}"
 
 
 def _nodes(results: list[dict[str, Any]]) -> str:

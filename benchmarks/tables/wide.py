@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmarks.harness import Clock, alone, peak
-from benchmarks.markdown import NO_RESULTS, markdown_table
+from benchmarks.markdown import NOT_YET, table
 from benchmarks.records import Records
 from benchmarks.table import Measured, Options, Table, Task
 from benchmarks.wide_table import GROUP, LABEL, wide_rows, write_wide
@@ -149,20 +149,20 @@ def page(records: Records) -> str:
     """Distances and accuracies of each fit."""
     found = records.read(FILE)
     if not found:
-        return NO_RESULTS
+        return NOT_YET
     lines = []
     for each in sorted(found.values(), key=lambda result: (result["columns"], result["rows"])):
         size = f"{each['columns']} x {each['rows']:,}"
         for what, distance in each["distances"].items():
             name = f"total variation, {what} ({distance['number']:,})"
-            lines.append([size, name, f"{distance['synthetic']:.4f}", f"{distance['real']:.4f}"])
+            lines.append([name, size, f"{distance['synthetic']:.4f}", f"{distance['real']:.4f}"])
         shares = [f"{each['accuracy'][name]:.2f}" for name in ("synthetic", "real")]
-        lines.append([size, "accuracy of XGBoost, %", *shares])
-        lines.append([size, "CPU s of the fit", f"{each['fit_seconds']:.0f}", ""])
-        lines.append([size, "peak MB of the fit", f"{each['fit_peak_mb']:,.0f}", ""])
+        lines.append(["accuracy of XGBoost, %", size, *shares])
+        lines.append(["CPU s of the fit", size, f"{each['fit_seconds']:.0f}", ""])
+        lines.append(["peak MB of the fit", size, f"{each['fit_peak_mb']:,.0f}", ""])
     intro = (
         "A model of a generated table, compared with new rows of the same population: total variation (0 is perfect) "
         "and the accuracy of a classifier tested on them. The last column has the same figures for other real rows, "
         "which is the best that a generator can reach."
     )
-    return f"{intro}\n\n{markdown_table(['columns x rows', 'measure', 'synthetic', 'real rows'], lines, left=2)}"
+    return f"{intro}\n\n{table(['measure', 'columns x rows', 'synthetic', 'real rows'], lines)}"

@@ -72,7 +72,7 @@ def test_a_staged_block_loses_the_words_for_the_tests_and_keeps_its_text() -> No
 
 
 def test_links_in_blocks_and_to_other_sites_are_left_alone() -> None:
-    text = "[a](https://example.org/x.md) [b](../benchmarks/README.md#counting)\n"
+    text = "[a](https://example.org/x.md) [b](../benchmarks/README.md#protocol)\n"
     assert staged(text, "docs/x.md", "x.md") == text.replace("../benchmarks/README.md", "project/benchmarks.md")
 
 

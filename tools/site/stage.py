@@ -4,7 +4,7 @@ The pages in `docs` are plain Markdown that also reads well without a site. What
 
 - The navigation follows the links of the index page of each section, in their order.
 - A block with `file=NAME` gets the name as its caption; a `text` block that shows a session is coloured like one.
-- The pages of `PAGES_ELSEWHERE`, and `PICTURES`, become part of the site, and links to them are rewritten.
+- The pages of `PAGES_ELSEWHERE` become part of the site, and links to them are rewritten.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ ELSEWHERE = ("CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/README.md", "editors
 PAGES_ELSEWHERE = {
     source: f"project/{source.removesuffix('/README.md').removesuffix('.md').lower()}.md" for source in ELSEWHERE
 }
-PICTURES = {"benchmarks/plots": "project/plots"}
 SECTIONS = ("Tutorial <tutorial>", "how-to/index", "reference/index", "explanation/index", "project/index")
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -42,8 +41,6 @@ def stage(folder: Path) -> None:
     for source, name in PAGES_ELSEWHERE.items():
         if (ROOT / source).exists():
             _write(folder / name, staged((ROOT / source).read_text(encoding="utf-8"), source, name))
-    for source, name in PICTURES.items():
-        shutil.copytree(ROOT / source, folder / name)
     _write(folder / "project/index.md", project_page())
 
 
