@@ -17,7 +17,8 @@ from benchmarks.markdown import NOT_YET, table
 from benchmarks.records import Records
 from benchmarks.table import Measured, Options, Table, Task
 from cuts import datasets
-from cuts.data.schema import Category, Schema
+from cuts.data.columns import Category, Numeric
+from cuts.data.schema import Schema
 from cuts.lang.binder import bind
 from cuts.lang.parser import parse
 from cuts.lang.spec import And, Implies, InSet, Linear, LinearCompare, Or, Pred
@@ -137,6 +138,7 @@ def leaf(rng: random.Random, schema: Schema) -> Pred:
     column = rng.choice(schema.columns)
     if isinstance(column, Category):
         return InSet(column.name, frozenset(rng.sample(column.categories, rng.randint(1, len(column.categories) - 1))))
+    assert isinstance(column, Numeric)
     form = Linear(((column.name, 1.0),))
     return LinearCompare(
         form, rng.choice(["<", "<=", ">", ">="]), float(rng.randint(int(column.low), int(column.high)))
