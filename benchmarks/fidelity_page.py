@@ -26,10 +26,7 @@ def page(name: str, records: Records) -> str:
     useful = next(
         (u for u in USEFULNESS if any(run.get("measures", {}).get(u) is not None for run in real)), "accuracy"
     )
-    lines = []
-    for generator in ORDER:
-        if generator in found:
-            lines.append(_line(generator, found[generator], useful))
+    lines = [_line(generator, found[generator], useful) for generator in ORDER if generator in found]
     rows = f"{real[0]['rows'][0]:,} train and {real[0]['rows'][1]:,} test rows.\n\n" if real else ""
     header = ["", "C2ST AUC", TITLES[useful], "nearer", "copies %", "CPU s", "peak MB"]
     return rows + table(header, lines)

@@ -33,16 +33,17 @@ Figures are means ± standard deviations over all samples of all fits. "Its sett
 the classifier sees too, and no smoothing. "Default" is what `cuts run` does, and the classifier sees the numbers. CPU
 seconds are of one fit with its program and one sample, on one thread of a shared machine.
 """
-PAPER = """A figure after "at" is the gap between groups on the test rows. TV is the mean total variation of all triples of
-columns, divided by the number of cells as in the paper. Row rules hold in every row of every sample, and statistics are
-within their tolerance, unless the line says otherwise; the paper's accuracies of row rules are the better of its two
-ways. Statistics are about values as written: the paper's mean age of 30 is about lower edges of bins, 31 as written.
+PAPER = """A figure after "at" is the gap between groups on the test rows. TV is the mean total variation of all triples
+of columns, divided by the number of cells as in the paper. Row rules hold in every row of every sample, and statistics
+are within their tolerance, unless the line says otherwise; the paper's accuracies of row rules are the better of its
+two ways. Statistics are about values as written: the paper's mean age of 30 is about lower edges of bins, 31 as
+written.
 """
-FIDELITY = """C2ST is the AUC of XGBoost that separates synthetic rows from test rows (0.5 is perfect), TSTR the accuracy
-or R2 of XGBoost trained on the rows and tested on the test rows, nearer the share of rows that are closer to a train row
-than to a test row (0.5 is perfect, more is memorisation), copies the share of rows that equal a train row in every
-column (in the line of the real rows: of the test rows). Every generator had the same rows and one thread. Differences
-below 0.015 in C2ST are noise where there is one fit.
+FIDELITY = """C2ST is the AUC of XGBoost that separates synthetic rows from test rows (0.5 is perfect). TSTR is the
+accuracy or R2 of XGBoost trained on the rows and tested on the test rows. Nearer is the share of rows that are closer
+to a train row than to a test row: 0.5 is perfect, more is memorisation. Copies are the rows that equal a train row in
+every column; in the line of the real rows, the test rows that do. Every generator had the same rows and one thread.
+Differences below 0.015 in C2ST are noise where there is one fit.
 """
 PEERS = """Generators with a property of ours, run in environments of their own on the same rows and scored by the same
 evaluator (the paper's bins).

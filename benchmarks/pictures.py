@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from benchmarks import fidelity_page, peers_page
 from benchmarks.fidelity_tables import NAMES
 from benchmarks.paper_cells import measured, published
+from benchmarks.pictures_growth import growth
 from benchmarks.records import Records
 
 OURS = "#0b6e4f"
@@ -137,4 +139,8 @@ PICTURES = (
     Picture("fairness.svg", "paper", "Accuracy against the parity gap on Adult: cuts and other generators", fairness),
     Picture("epsilon.svg", "paper", "Accuracy and total variation on Adult against epsilon", epsilon),
     Picture("fidelity.svg", "fidelity", "AUC of a discriminator of synthetic and real rows, per table", fidelity),
+    Picture("growth-rows.svg", "speed", "CPU seconds by stage and memory against rows", partial(growth, "rows")),
+    Picture(
+        "growth-columns.svg", "speed", "CPU seconds by stage and memory against columns", partial(growth, "columns")
+    ),
 )

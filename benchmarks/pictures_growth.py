@@ -3,51 +3,32 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 from benchmarks.records import Records
 from benchmarks.tables.growth import all_stages, costs_of, total
 
-PICTURES = ("rows", "columns")
 MIN_SIZES = 2  # a line has at least two points
 SMALLEST = 0.01  # CPU seconds; less is not shown
 
 
-def draw(records: Records, folder: Path) -> list[Path]:
-    """Write one picture per way to grow that has results of several sizes; equal results give equal files."""
-    made = []
-    for what in PICTURES:
-        costs = costs_of(f"growth-{what}", records)
-        if len(costs) >= MIN_SIZES:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"growth-{what}.svg"
-            draw_growth(what, costs, path)
-            made.append(path)
-    return made
-
-
-def draw_growth(what: str, costs: list[dict[str, Any]], path: Path) -> None:
-    """Draw the CPU seconds of every stage, and the memory."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+def growth(what: str, figure: Any, records: Records) -> bool:
+    """The CPU seconds of every stage, and the memory, for a growing number of rows or columns."""
+    costs = costs_of(f"growth-{what}", records)
+    if len(costs) < MIN_SIZES:
+        return False
     sizes = [cost["size"] for cost in costs]
-    with matplotlib.rc_context({"svg.hashsalt": "cuts", "svg.fonttype": "none"}):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.5), layout="constrained")
-        for stage in all_stages(costs):
-            seconds = [cost["stages"].get(stage, math.nan) for cost in costs]
-            left.plot(sizes, [each if each >= SMALLEST else math.nan for each in seconds], marker="o", label=stage)
-        left.plot(sizes, [total(cost) for cost in costs], color="black", linestyle=":", label="total")
-        right.plot(sizes, [cost["peak_mb"] for cost in costs], color="black", marker="o")
-        left.set(ylabel="CPU seconds", yscale="log")
-        right.set(ylabel="peak memory, MB", ylim=(0, 1.1 * max(cost["peak_mb"] for cost in costs)))
-        for panel in (left, right):
-            panel.set(xlabel=what, xscale="log")
-            panel.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30)
-            panel.minorticks_off()
-        figure.legend(frameon=False, loc="outside right center")
-        figure.savefig(path, metadata={"Date": None})
-        plt.close(figure)
+    left, right = figure.subplots(1, 2)
+    for stage in all_stages(costs):
+        seconds = [cost["stages"].get(stage, math.nan) for cost in costs]
+        left.plot(sizes, [each if each >= SMALLEST else math.nan for each in seconds], marker="o", label=stage)
+    left.plot(sizes, [total(cost) for cost in costs], color="black", linestyle=":", label="total")
+    right.plot(sizes, [cost["peak_mb"] for cost in costs], color="black", marker="o")
+    left.set(ylabel="CPU seconds", yscale="log")
+    right.set(ylabel="peak memory, MB", ylim=(0, 1.1 * max(cost["peak_mb"] for cost in costs)))
+    for panel in (left, right):
+        panel.set(xlabel=what, xscale="log")
+        panel.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=30)
+        panel.minorticks_off()
+    figure.legend(frameon=False, loc="outside right center")
+    return True

@@ -98,9 +98,8 @@ def _place(target: str, source: str) -> str:
     """Where the file `target` of the repository is in the site."""
     if target in PAGES_ELSEWHERE:
         return PAGES_ELSEWHERE[target]
-    for folder, place in {"docs": ".", **PICTURES}.items():
-        if target.startswith(f"{folder}/"):
-            return f"{place}/{target.removeprefix(f'{folder}/')}"
+    if target.startswith("docs/"):
+        return target.removeprefix("docs/")
     raise ValueError(f"{source} links to {target}, which is not part of the site: add it in {__file__}")
 
 
