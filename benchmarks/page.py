@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import pictures
-from benchmarks.markdown import table
+from benchmarks.markdown import NOT_YET, table
 from benchmarks.paper_cells import Cell, cells
 from benchmarks.records import Records
 from benchmarks.registry import TABLES
@@ -48,7 +48,10 @@ Differences below 0.015 in C2ST are noise where there is one fit.
 PEERS = """Generators with a property of ours, run in environments of their own on the same rows and scored by the same
 evaluator (the paper's bins).
 """
-GROUP_INTROS = {"paper": PAPER, "fidelity": FIDELITY, "peers": PEERS}
+PRESET = """`--preset paper`: the network, the penalties and the rejection of the paper. These tables take hours; [earlier
+figures](explanation/paper.md#5-experiments).
+"""
+GROUP_INTROS = {"paper": PAPER, "fidelity": FIDELITY, "peers": PEERS, "preset": PRESET}
 
 
 def show_tables(tables: Sequence[Table], records: Records) -> None:
@@ -72,9 +75,14 @@ def render(records: Records) -> str:
         for picture in pictures.PICTURES:
             if picture.group == group and (DOCS / PICTURES / picture.file).exists():
                 parts.append(f"![{picture.text}]({PICTURES}/{picture.file})\n")
-        for each in TABLES:
-            if each.group == group:
-                parts.append(f"### {each.title}\n\n    make bench TABLE={each.name}\n\n{each.page(records)}")
+        pages = {each: each.page(records) for each in TABLES if each.group == group}
+        parts += [
+            f"### {each.title}\n\n    make bench TABLE={each.name}\n\n{text}"
+            for each, text in pages.items()
+            if text != NOT_YET
+        ]
+        if missing := [f"`{each.name}`" for each, text in pages.items() if text == NOT_YET]:
+            parts.append(f"Not measured with this version: {', '.join(missing)}.\n")
     return "\n".join(parts).rstrip() + "\n"
 
 
