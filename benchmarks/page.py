@@ -48,7 +48,7 @@ Differences below 0.015 in C2ST are noise where there is one fit.
 PEERS = """Generators with a property of ours, run in environments of their own on the same rows and scored by the same
 evaluator (the paper's bins).
 """
-PRESET = """`--preset paper`: the network, the penalties and the rejection of the paper. These tables take hours; [earlier
+PRESET = """`--preset paper`: the network, the penalties and the rejection of the paper. They take hours; [earlier
 figures](explanation/paper.md#5-experiments).
 """
 GROUP_INTROS = {"paper": PAPER, "fidelity": FIDELITY, "peers": PEERS, "preset": PRESET}

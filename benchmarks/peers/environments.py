@@ -128,11 +128,15 @@ PEERS = {
         Peer("mostly", "MOSTLY AI TabularARGN", MOSTLY, "mostly.py", "Apache-2.0", ("--epochs",)),
         Peer("arf", "Adversarial random forest", ARF, "arf.py", "MIT"),
         Peer("cart", "Sequential CART", TREES, "cart.py", "ours, on scikit-learn (BSD-3-Clause)"),
-        Peer("mst", "MST", SMARTNOISE, "private_marginals.py", "MIT", _PRIVATE, ("--mechanism", "mst")),
-        Peer("aim", "AIM", SMARTNOISE, "private_marginals.py", "MIT", _PRIVATE, ("--mechanism", "aim")),
+        Peer(
+            "mst", "MST (smartnoise-synth)", SMARTNOISE, "private_marginals.py", "MIT", _PRIVATE, ("--mechanism", "mst")
+        ),
+        Peer(
+            "aim", "AIM (smartnoise-synth)", SMARTNOISE, "private_marginals.py", "MIT", _PRIVATE, ("--mechanism", "aim")
+        ),
         Peer("tabfairgdt", "TabFairGDT", FAIR_TREES, "fair_trees.py", "MIT", _FAIR),
         Peer("massaging", "Massaging", TREES, "massaging.py", "ours, on XGBoost (Apache-2.0)", _FAIR),
-        Peer("sdv_rules", "SDV", SDV, "sdv_rules.py", "BUSL-1.1", ("--rule",)),
+        Peer("sdv_rules", "SDV, Gaussian copula", SDV, "sdv_rules.py", "BUSL-1.1", ("--rule",)),
     )
 }
 
