@@ -1,19 +1,16 @@
-"""What benchmarks share: a task in a process of its own, what it took, and tables of the results."""
+"""What benchmarks share: a task in a process of its own, and what it took."""
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
-
-from cuts.text.columns import align
+from typing import ParamSpec, TypeVar
 
 _Args = ParamSpec("_Args")
 _Made = TypeVar("_Made")
@@ -51,18 +48,6 @@ def peak() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-    """Print a table under its title; all columns but the first `left` end at the right."""
-    print(f"\n{title}\n\n{align(header, rows, right=range(left, len(header)))}", flush=True)
-
-
 def say(text: str) -> None:
     """Tell how the work goes, beside the results."""
     print(text, file=sys.stderr, flush=True)
-
-
-def write_json(path: Path | None, data: Any) -> None:
-    """Write the results to a file, if one was asked for."""
-    if path is not None:
-        path.write_text(json.dumps(data, indent=2) + "\n")
-        say(f"{path} written")

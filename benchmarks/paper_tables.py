@@ -144,12 +144,6 @@ def load_table(data: Path | None, name: str, setting: Setting) -> PaperTable:
     return PaperTable(name, setting, _part(folder, "train"), _part(folder, "test"), schema, desired)
 
 
-def bootstrap(table: Table, *, seed: int) -> Table:
-    """As many rows, drawn again with replacement."""
-    rows = np.random.default_rng(seed).integers(0, table.rows, table.rows)
-    return Table(table.arrow.take(pa.array(rows)))
-
-
 def _part(folder: Path, part: str) -> Table:
     found = sorted(folder.glob(f"{part}.csv*"))
     if not found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -170,3 +171,18 @@ def test_a_setting_is_taken_back_along_the_way_until_it_is_affordable(plant: Lin
     assert is_affordable(plant.evaluate(setting), asked)
     assert np.allclose(setting, setting[0])  # on the line between both
     assert (setting <= 0.4 + 1e-12).all()
+
+
+def test_a_setting_at_which_classifiers_predict_one_class_is_stepped_back_from_and_not_chosen() -> None:
+    """Such a classifier treats all groups alike, so its gap alone would make it the best."""
+    plant = LinearPlant(np.eye(1), np.array([0.3]))
+
+    def evaluate(setting: Floats) -> Evaluation:
+        found = plant.evaluate(setting)
+        too_far = bool(setting[0] < -0.2)
+        return replace(found, gaps=np.zeros(1), measures=np.zeros(1), is_constant=True) if too_far else found
+
+    outcome = steer(problem(plant), evaluate(np.zeros(1)), lambda: plant.jacobian, evaluate)
+    assert any(evaluation.is_constant for evaluation in outcome.evaluations)
+    assert not outcome.chosen.is_constant
+    assert abs(outcome.chosen.gaps[0]) < 0.2

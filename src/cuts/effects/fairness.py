@@ -117,7 +117,7 @@ class _Loop:
 
     def _evaluated(self, model: Model, setting: Floats, observer: Observer) -> Evaluation:
         """Classifiers trained on draws of a model, on average over the draws."""
-        gaps, measures, accuracies = [], [], []
+        gaps, measures, accuracies, is_constant = [], [], [], False
         tables = repeats(self.track.drawn, self.settings)
         for repeat in range(tables):
             predictions = [predict(model, command.measure, self.track, repeat) for command in self.commands]
@@ -126,8 +126,10 @@ class _Loop:
                 [value_of(c.measure, p, self.schema) for c, p in zip(self.commands, predictions, strict=True)]
             )
             accuracies.append([prediction.accuracy for prediction in predictions])
+            is_constant |= any(len(np.unique(prediction.predicted)) == 1 for prediction in predictions)
             observer.advanced((repeat + 1) / tables)
-        return Evaluation(setting, np.mean(gaps, axis=0), np.mean(measures, axis=0), np.mean(accuracies, axis=0))
+        found = [np.mean(values, axis=0) for values in (gaps, measures, accuracies)]
+        return Evaluation(setting, found[0], found[1], found[2], is_constant)
 
     def _signed(self, predictions: Sequence[Predictions]) -> list[float]:
         """The signed gaps of all groups, one after the other."""

@@ -52,6 +52,7 @@ class Evaluation:
     gaps: Floats  # (gaps,), signed
     measures: Floats  # (commands,)
     accuracies: Floats  # (commands,)
+    is_constant: bool = False  # a classifier predicts the same for all rows: fair, and of no use
 
 
 Evaluate = Callable[[Floats], Evaluation]
@@ -76,12 +77,18 @@ def steer(
     settings = settings or SteeringSettings()
     if residual(first, problem) <= settings.close:
         return Outcome((first,), first)
-    evaluations, J = [first], jacobian()
+    evaluations, J, near = [first], jacobian(), first
+    setting = next_setting(first, problem, J, settings)
     for _ in range(settings.max_trials):
-        evaluations.append(evaluate(next_setting(evaluations[-1], problem, J, settings)))
-        if residual(evaluations[-1], problem) <= settings.close:
+        trial = evaluate(setting)
+        evaluations.append(trial)
+        if not is_defined(trial, first):
+            setting = (near.setting + setting) / 2  # too far
+            continue
+        if residual(trial, problem) <= settings.close:
             break
-        J = broyden_update(J, evaluations[-2], evaluations[-1], settings)
+        J, near = broyden_update(J, near, trial, settings), trial
+        setting = next_setting(trial, problem, J, settings)
     defined = [evaluation for evaluation in evaluations if is_defined(evaluation, first)]
     if len(defined) == 1:
         return Outcome(tuple(evaluations), first)
@@ -164,7 +171,12 @@ def affordable_setting(evaluations: Sequence[Evaluation], setting: Floats, probl
 
 
 def is_defined(evaluation: Evaluation, first: Evaluation) -> bool:
-    """Whether every measure defined at the start still is: a rate among the chosen needs some in every group."""
+    """Whether every measure defined at the start still is, by classifiers that still tell rows apart.
+
+    A rate among the chosen needs some in every group.
+    """
+    if evaluation.is_constant and not first.is_constant:
+        return False
     return not bool((np.isnan(evaluation.measures) & ~np.isnan(first.measures)).any())
 
 
