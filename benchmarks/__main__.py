@@ -45,6 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
         fits=asked.fits or once,
         samples=asked.samples or once,
         quick=asked.quick,
+        held_out=asked.held_out,
         ways=tuple(asked.ways or ()),
         peers=asked.peers.resolve(),
         cap=asked.cap,
@@ -66,6 +67,11 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="folder of the tables; Adult and German Credit need none")
     parser.add_argument("--fits", type=int, help="fits per program, 5 by default")
     parser.add_argument("--samples", type=int, help="samples per fit, 5 by default")
+    parser.add_argument(
+        "--held-out",
+        action="store_true",
+        help="test on a quarter of the train rows, to choose settings; needs --results",
+    )
     parser.add_argument("--ways", nargs="+", choices=WAYS, help="of the paper's tables; all by default")
     parser.add_argument("--quick", action="store_true", help="one fit, one sample, few steps: a trial of all tables")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes at once; all cores")
@@ -73,7 +79,10 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help="folder of the results instead of benchmarks/results; no page")
     parser.add_argument("--peers", type=Path, default=Path(".venv-peers"), help="environments of other generators")
     parser.add_argument("--cap", type=float, default=1_200.0, help="CPU seconds for one fit of another generator")
-    return parser.parse_args(words)
+    asked = parser.parse_args(words)
+    if asked.held_out and asked.results is None and not asked.quick:
+        parser.error("--held-out needs --results: its figures are not those of the page")
+    return asked
 
 
 def run(

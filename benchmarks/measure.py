@@ -43,9 +43,11 @@ def measure_programs(
     seed: int,
     samples: int,
     config: Config,
+    held_out: bool = False,
 ) -> Measured:
     """The samples of each program, without privacy; the last but one part of a key is the name of a program."""
     real = load_table(data, rows, setting)
+    real = real.held_out(seed) if held_out else real
     fits = SharedFit(real, config, seed)
     for key in keys:
         name = key.split("/")[-2]
@@ -62,6 +64,7 @@ def measure_private(
     seed: int,
     samples: int,
     config: Config,
+    held_out: bool = False,
 ) -> Measured:
     """The samples of each program of one release: what shapes a model after it costs no privacy.
 
@@ -69,6 +72,7 @@ def measure_private(
     again is measured with another release.
     """
     real = load_table(data, rows, "uniform")
+    real = real.held_out(seed) if held_out else real
     clock, fitting = Clock(), Clock()
     with clock.running():
         transcript = make_release(real, epsilon, seed, config)

@@ -24,6 +24,7 @@ class Options:
     fits: int = 5
     samples: int = 5
     quick: bool = False
+    held_out: bool = False  # the paper's tables on three quarters of the train rows, tested on the last
     ways: tuple[str, ...] = ()  # of the paper's tables: `uniform`, `default`, `private`; all if empty
     peers: Path = field(default_factory=lambda: Path(".venv-peers"))  # the environments of other generators
     cap: float = 1_200.0  # CPU seconds that another generator may take for one table

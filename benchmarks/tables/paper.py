@@ -1,7 +1,7 @@
 """The tables of the paper, one per table of rows and kind of program, such as `adult-logical`.
 
-Each program is measured in the paper's setting (`uniform`: its 32 even bins, and no smoothing, which protects small
-tables from memorisation and which the paper does not have), with the default settings (`default`), and, where the paper
+Each program is measured in the paper's setting (`uniform`: its 32 even bins without values inside of them, and no
+smoothing, which protects small tables from memorisation and which the paper does not have), with the default settings (`default`), and, where the paper
 has a private figure, under epsilon 1 with the paper's bins (`private`). One process fits one table of rows with
 one seed and shapes it by all programs that were asked for.
 """
@@ -182,12 +182,15 @@ def task(study: str, rows: str, way: Way, seed: int, keys: tuple[str, ...], opti
         title += f", {keys[0].split('/')[-2]}"
     config = _config(way, options)
     if way == "private":
-        given = (options.data, rows, EPSILON, seed, options.samples, config)
+        given = (options.data, rows, EPSILON, seed, options.samples, config, options.held_out)
         return Task(title, study, keys, measure_private, given)
-    return Task(title, study, keys, measure_programs, (options.data, rows, way, seed, options.samples, config))
+    given = (options.data, rows, way, seed, options.samples, config, options.held_out)
+    return Task(title, study, keys, measure_programs, given)
 
 
 def _config(way: Way, options: Options) -> Config:
     """The settings of a way."""
-    config = Config(threads=1, smoothing=0.0 if way == "uniform" else None)
+    config = Config(threads=1)
+    if way == "uniform":  # the paper's numbers are bins: there are no values inside of them to learn
+        config = replace(config, smoothing=0.0, fine="none")
     return replace(config, steps=QUICK_STEPS) if options.quick else config
