@@ -258,6 +258,8 @@ def _newton_step(
     moved = _pushed(parts, directions, push, search)
     values = [search.stats.value(target.value, moved) / target.unit for target in targets]
     jacobian = torch.stack([torch.autograd.grad(value, push, retain_graph=True)[0] for value in values])
+    # A number at the end of its range, such as the share of a group that has all of it, has no slope left.
+    jacobian = jacobian.nan_to_num(nan=0.0, posinf=0.0, neginf=0.0)
     step: Tensor = -torch.linalg.pinv(jacobian, rtol=1e-9) @ torch.tensor(off, dtype=torch.float64)
     nats = 0.5 * abs(float(step @ jacobian @ step))
     largest = search.settings.max_step_nats
