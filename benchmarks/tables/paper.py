@@ -1,9 +1,9 @@
 """The tables of the paper, one per table of rows and kind of program, such as `adult-logical`.
 
 Each program is measured in the paper's setting (`uniform`: its 32 even bins without values inside of them, and no
-smoothing, which protects small tables from memorisation and which the paper does not have), with the default settings (`default`), and, where the paper
-has a private figure, under epsilon 1 with the paper's bins (`private`). One process fits one table of rows with
-one seed and shapes it by all programs that were asked for.
+smoothing, which protects small tables from memorisation and which the paper does not have), with the default settings
+(`default`), and, where the paper has a private figure, under epsilon 1 with the paper's bins (`private`). One process
+fits one table of rows with one seed and shapes it by all programs that were asked for.
 """
 
 from __future__ import annotations
