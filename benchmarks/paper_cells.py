@@ -34,10 +34,9 @@ class Printed:
     mean: float
     std: float | None = None
 
-    @property
-    def error(self) -> float:
-        """The standard error of the mean."""
-        return 0.0 if self.std is None else self.std / sqrt(PAPER_VALUES)
+    def error(self, values: int) -> float:
+        """The standard error of a mean of so many values; of one value, the standard deviation."""
+        return 0.0 if self.std is None else self.std / sqrt(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +73,13 @@ class Cell:
 
     @property
     def problems(self) -> list[str]:
-        """In what ours is worse than the paper's, in words; empty if it is matched or not measured."""
-        return [] if self.ours is None else list(_problems(self, self.ours))
+        """In what ours is worse by more than a standard error, in words; empty if it is matched or not measured."""
+        return [] if self.ours is None else list(_problems(self, self.ours, PAPER_VALUES))
+
+    @property
+    def is_far(self) -> bool:
+        """Whether ours is worse by more than a whole printed standard deviation."""
+        return self.ours is not None and any(_problems(self, self.ours, 1))
 
     @property
     def gap(self) -> str:
@@ -83,15 +87,17 @@ class Cell:
         return GAPS.get(self.program, "parity")
 
 
-def _problems(cell: Cell, ours: Measured) -> Iterator[str]:
+def _problems(cell: Cell, ours: Measured, values: int) -> Iterator[str]:
+    """What is worse by more than the standard error of a mean of so many values."""
     accuracy = cell.printed["accuracy"]
-    if (short := accuracy.mean - max(accuracy.error, DIGIT["accuracy"]) - (ours.mean("accuracy") or 0.0)) > 0:
-        yield f"accuracy {short + max(accuracy.error, DIGIT['accuracy']):.2f} lower"
+    short = accuracy.mean - (ours.mean("accuracy") or 0.0)
+    if short > max(accuracy.error(values), DIGIT["accuracy"]):
+        yield f"accuracy {short:.2f} lower"
     for figure, own in (("gap", cell.gap), ("tv", "tv"), ("balanced_accuracy", "balanced_accuracy")):
         printed, mean = cell.printed.get(figure), ours.mean(own)
         if printed is None or mean is None or (figure == "gap" and cell.program == "stacked-0"):  # no command about it
             continue
-        if mean > printed.mean + max(printed.error, DIGIT.get(figure, 0.0)):
+        if mean > printed.mean + max(printed.error(values), DIGIT.get(figure, 0.0)):
             yield f"{WORDS.get(figure, figure)} {mean:.3g} instead of {printed.mean:.3g}"
     if min(ours.values("satisfied"), default=100.0) < 100.0:
         yield "a row breaks a rule"
