@@ -19,7 +19,7 @@ TITLES = {"r2": "TSTR R2", "accuracy": "TSTR accuracy"}
 
 def page(name: str, records: Records) -> str:
     """All generators on one table."""
-    found = runs(name, records)
+    found = records.runs(FILE, name)
     if not found:
         return NOT_YET
     real = found.get("real", [])
@@ -30,16 +30,6 @@ def page(name: str, records: Records) -> str:
     rows = f"{real[0]['rows'][0]:,} train and {real[0]['rows'][1]:,} test rows.\n\n" if real else ""
     header = ["", "C2ST AUC", TITLES[useful], "nearer", "copies %", "CPU s", "peak MB"]
     return rows + table(header, lines)
-
-
-def runs(name: str, records: Records) -> dict[str, list[dict[str, Any]]]:
-    """The runs of each generator on a table."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for key, run in records.read(FILE).items():
-        of, generator, _ = key.split("/")
-        if of == name:
-            found.setdefault(generator, []).append(run)
-    return found
 
 
 def title_of(generator: str) -> str:

@@ -18,7 +18,7 @@ OWN = {"private": ("private", "free"), "fair": ("uniform", "parity")}  # the way
 
 def page(name: str, records: Records) -> str:
     """One line per generator of a contest."""
-    found = runs(name, records)
+    found = records.runs(FILE, name)
     if not found:
         return NOT_YET
     if name.startswith("rule-"):
@@ -32,16 +32,6 @@ def page(name: str, records: Records) -> str:
         lines.insert(0, _own(name, ours))
     lines += _as_printed(name)
     return table(["Adult", "accuracy %", second, "CPU s", "peak MB"], lines)
-
-
-def runs(name: str, records: Records) -> dict[str, list[dict[str, Any]]]:
-    """The runs of each generator of a contest."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for key, run in records.read(FILE).items():
-        of, generator, _ = key.split("/")
-        if of == name:
-            found.setdefault(generator, []).append(run)
-    return found
 
 
 def _title(generator: str) -> str:

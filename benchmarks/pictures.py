@@ -47,7 +47,7 @@ def fairness(figure: Any, records: Records) -> bool:
     gaps, accuracies = [f.mean("parity") for f in ours], [f.mean("accuracy") for f in ours]
     errors = [f.std("accuracy") for f in ours]
     panel.errorbar(gaps, accuracies, yerr=errors, marker="o", color=OURS, label="cuts, bounds on the gap", capsize=2)
-    for generator, runs in peers_page.runs("fair", records).items():
+    for generator, runs in records.runs(peers_page.FILE, "fair").items():
         if done := [run["paper"] for run in runs if "paper" in run]:
             point = [np.mean([each[name] for each in done]) for name in ("parity", "accuracy")]
             panel.plot(*point, marker="s", linestyle="", label=f"{fidelity_page.title_of(generator)}, measured")
@@ -83,7 +83,7 @@ def epsilon(figure: Any, records: Records) -> bool:
             panel.axhline(plain.mean(name), color=OURS, linestyle=":", label="cuts, no privacy")
         for title, figures in points.items():
             panel.plot(1.0, figures[name][0], marker="x", linestyle="", label=f"{title}, printed")
-        for generator, runs in peers_page.runs("private", records).items():
+        for generator, runs in records.runs(peers_page.FILE, "private").items():
             if done := [run["paper"][name] for run in runs if "paper" in run]:
                 panel.plot(1.0, np.mean(done), marker="s", linestyle="", label=f"{fidelity_page.title_of(generator)}")
         panel.set(xlabel="epsilon", ylabel=words, xscale="log")
@@ -94,7 +94,7 @@ def epsilon(figure: Any, records: Records) -> bool:
 
 def fidelity(figure: Any, records: Records) -> bool:
     """One group of bars per table."""
-    found = {name: fidelity_page.runs(name, records) for name in NAMES}
+    found = {name: records.runs(fidelity_page.FILE, name) for name in NAMES}
     names = [name for name, runs in found.items() if "cuts" in runs]
     if not names:
         return False

@@ -37,6 +37,15 @@ class Records:
             return {}
         return {each["key"]: each for each in _lines(path)}
 
+    def runs(self, file: str, name: str) -> dict[str, list[dict[str, Any]]]:
+        """The results of keys such as `magic/cart/0` by their second part, for one first part."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for key, run in self.read(file).items():
+            first, second, _ = key.split("/")
+            if first == name:
+                found.setdefault(second, []).append(run)
+        return found
+
     def append(self, file: str, key: str, result: dict[str, Any]) -> None:
         """Add the result of a key, in one write, so that processes do not mix their lines."""
         self.folder.mkdir(parents=True, exist_ok=True)
