@@ -279,6 +279,23 @@ def test_what_cannot_be_met_ends_as_a_sound_mixture(commands: str, zeros: float)
     assert all(isfinite(stats.known(want.value, found.mixture)) for want in wants)
 
 
+@pytest.mark.parametrize(
+    ("commands", "seed"),
+    [
+        ("ENFORCE: VAR[n | c == u] == 0.0001 WITHIN 0.00001; ENFORCE: P[n == 0 | c == u] == 0 WITHIN 0.001;", 6),
+        (
+            "ENFORCE: VAR[n | c == u] == 0.0001 WITHIN 0.00001; "
+            "ENFORCE: P[n == 0 | c == u] - P[n == 0 | c != u] == -0.95 WITHIN 0.001;",
+            6,
+        ),
+        ("ENFORCE: E[n | c == u] - E[n | c != u] == 3.9 WITHIN 0.01; ENFORCE: CORR[n, m] == 0.9 WITHIN 0.001;", 2),
+    ],
+)
+def test_a_number_at_the_end_of_its_range_has_no_slope_and_stops_no_search(commands: str, seed: int) -> None:
+    found, _, _ = tilted(commands, random_mixture(seed, zeros=0.3))
+    assert_sound(found.mixture)
+
+
 def test_a_number_out_of_reach_is_brought_as_near_as_possible() -> None:
     mix = random_mixture(0)
     found, _, _ = tilted("ENFORCE: E[n] == 9;", mix)
