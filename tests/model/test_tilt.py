@@ -282,7 +282,6 @@ def test_what_cannot_be_met_ends_as_a_sound_mixture(commands: str, zeros: float)
 @pytest.mark.parametrize(
     ("commands", "seed"),
     [
-        ("ENFORCE: VAR[n | c == u] == 0.0001 WITHIN 0.00001; ENFORCE: P[n == 0 | c == u] == 0 WITHIN 0.001;", 6),
         (
             "ENFORCE: VAR[n | c == u] == 0.0001 WITHIN 0.00001; "
             "ENFORCE: P[n == 0 | c == u] - P[n == 0 | c != u] == -0.95 WITHIN 0.001;",
