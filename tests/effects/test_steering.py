@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ class LinearPlant:
     def evaluate(self, setting: Floats) -> Evaluation:
         gaps = self.start + self.jacobian @ setting
         accuracy = 0.9 - self.slope * float(np.abs(setting).sum())
-        evaluation = Evaluation(setting, gaps, np.array([np.abs(gaps).max()]), np.array([accuracy]))
+        evaluation = Evaluation(setting, gaps, np.array([np.abs(gaps).max()]), np.array([accuracy]), np.ones(1))
         self.tried.append(evaluation)
         return evaluation
 
@@ -52,6 +53,7 @@ def problem(plant: LinearPlant, *, damping: float = DAMPING, budget: float = inf
         high=np.full(size, limit),
         max_measures=np.array([inf]),
         min_accuracies=np.array([0.9 - budget]),
+        min_skills=np.array([0.3]),
     )
 
 
@@ -173,16 +175,27 @@ def test_a_setting_is_taken_back_along_the_way_until_it_is_affordable(plant: Lin
     assert (setting <= 0.4 + 1e-12).all()
 
 
-def test_a_setting_at_which_classifiers_predict_one_class_is_stepped_back_from_and_not_chosen() -> None:
-    """Such a classifier treats all groups alike, so its gap alone would make it the best."""
+@pytest.mark.parametrize("left", [0.0, 0.2])
+def test_a_setting_at_which_classifiers_know_little_is_stepped_back_from_and_not_chosen(left: float) -> None:
+    """A classifier that predicts one class for nearly all rows treats groups alike: its gap alone would be the best."""
     plant = LinearPlant(np.eye(1), np.array([0.3]))
 
     def evaluate(setting: Floats) -> Evaluation:
         found = plant.evaluate(setting)
         too_far = bool(setting[0] < -0.2)
-        return replace(found, gaps=np.zeros(1), measures=np.zeros(1), is_constant=True) if too_far else found
+        return replace(found, gaps=np.zeros(1), measures=np.zeros(1), skills=np.array([left])) if too_far else found
 
     outcome = steer(problem(plant), evaluate(np.zeros(1)), lambda: plant.jacobian, evaluate)
-    assert any(evaluation.is_constant for evaluation in outcome.evaluations)
-    assert not outcome.chosen.is_constant
+    assert any(evaluation.skills[0] == left for evaluation in outcome.evaluations)
+    assert outcome.chosen.skills[0] == 1.0
     assert abs(outcome.chosen.gaps[0]) < 0.2
+
+
+def test_classifiers_that_knew_nothing_at_the_start_keep_no_setting_from_being_tried() -> None:
+    plant = LinearPlant(np.eye(1), np.array([0.3]))
+
+    def evaluate(setting: Floats) -> Evaluation:
+        return replace(plant.evaluate(setting), skills=np.zeros(1))
+
+    outcome = steer(problem(plant), evaluate(np.zeros(1)), lambda: plant.jacobian, evaluate)
+    assert abs(outcome.chosen.gaps[0]) <= SETTINGS.close

@@ -23,6 +23,7 @@ from cuts.data.table import Floats, IntArray, Table
 from cuts.lang.spec import MeasureOf
 from cuts.progress import Advanced
 from cuts.vocab.fairness_measures import group_rates
+from cuts.vocab.measures.downstream_balanced_accuracy import balanced_accuracy
 from cuts.vocab.names import measures
 
 RESAMPLES = 200  # bootstrap samples of an interval
@@ -64,6 +65,15 @@ class Predictions:
     def accuracy(self) -> float:
         """The share of rows predicted correctly."""
         return float((self.predicted == self.truth).mean())
+
+    @property
+    def skill(self) -> float:
+        """Balanced accuracy on a scale from 0, a constant prediction, to 1, no error; negative if worse than that."""
+        probabilities, truth = _probabilities(self, certain=True)
+        classes = len(np.unique(self.truth))
+        if classes == 1:
+            return 1.0 if self.accuracy == 1.0 else 0.0
+        return (classes * float(balanced_accuracy(probabilities, truth)) - 1.0) / (classes - 1)
 
 
 class ReferenceRows:

@@ -43,6 +43,8 @@ class FairnessSettings:
     max_difference: float = 0.95  # between the share of a group and the share of all others
     aim_share_of_bound: float = 0.4  # where a gap above its bound is aimed
     keep_below_share_of_bound: float = 0.8  # a gap below this is left as it is
+    min_kept_skill: float = 1 / 3  # of what classifiers knew at the start, kept where a gap is to be minimised
+    min_skill: float = 0.001  # kept for a bound: a classifier that predicts one class has none
     min_rows: int = 60_000  # drawn for one evaluation, as several tables
     max_tables: int = 6
     min_group_share: float = 0.002  # of the rows, from which a group is steered
@@ -117,7 +119,7 @@ class _Loop:
 
     def _evaluated(self, model: Model, setting: Floats, observer: Observer) -> Evaluation:
         """Classifiers trained on draws of a model, on average over the draws."""
-        gaps, measures, accuracies, is_constant = [], [], [], False
+        gaps, measures, accuracies, skills = [], [], [], []
         tables = repeats(self.track.drawn, self.settings)
         for repeat in range(tables):
             predictions = [predict(model, command.measure, self.track, repeat) for command in self.commands]
@@ -126,10 +128,10 @@ class _Loop:
                 [value_of(c.measure, p, self.schema) for c, p in zip(self.commands, predictions, strict=True)]
             )
             accuracies.append([prediction.accuracy for prediction in predictions])
-            is_constant |= any(len(np.unique(prediction.predicted)) == 1 for prediction in predictions)
+            skills.append([prediction.skill for prediction in predictions])
             observer.advanced((repeat + 1) / tables)
         found = [np.mean(values, axis=0) for values in (gaps, measures, accuracies)]
-        return Evaluation(setting, found[0], found[1], found[2], is_constant)
+        return Evaluation(setting, found[0], found[1], found[2], skills=np.min(skills, axis=0))
 
     def _signed(self, predictions: Sequence[Predictions]) -> list[float]:
         """The signed gaps of all groups, one after the other."""
@@ -171,6 +173,12 @@ class _Loop:
                 [
                     -inf if limit is None else accuracy * (1.0 - limit)
                     for limit, accuracy in zip(map(_budget, self.commands), first.accuracies, strict=True)
+                ]
+            ),
+            min_skills=np.array(
+                [
+                    max(settings.min_skill, settings.min_kept_skill * skill if isinstance(command, ModelAim) else 0.0)
+                    for command, skill in zip(self.commands, first.skills, strict=True)
                 ]
             ),
         )

@@ -42,6 +42,7 @@ class Problem:
     high: Floats  # (shares,)
     max_measures: Floats  # (commands,), inf where a command states no bound
     min_accuracies: Floats  # (commands,), -inf where a command states no budget
+    min_skills: Floats  # (commands,), below which classifiers are fair because they are useless
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +53,7 @@ class Evaluation:
     gaps: Floats  # (gaps,), signed
     measures: Floats  # (commands,)
     accuracies: Floats  # (commands,)
-    is_constant: bool = False  # a classifier predicts the same for all rows: fair, and of no use
+    skills: Floats  # (commands,), what the worst classifier knows: 1 is everything, 0 is as good as a constant
 
 
 Evaluate = Callable[[Floats], Evaluation]
@@ -82,24 +83,24 @@ def steer(
     for _ in range(settings.max_trials):
         trial = evaluate(setting)
         evaluations.append(trial)
-        if not is_defined(trial, first):
+        if not is_useful(trial, first, problem):
             setting = (near.setting + setting) / 2  # too far
             continue
         if residual(trial, problem) <= settings.close:
             break
         J, near = broyden_update(J, near, trial, settings), trial
         setting = next_setting(trial, problem, J, settings)
-    defined = [evaluation for evaluation in evaluations if is_defined(evaluation, first)]
-    if len(defined) == 1:
+    useful = [evaluation for evaluation in evaluations if is_useful(evaluation, first, problem)]
+    if len(useful) == 1:
         return Outcome(tuple(evaluations), first)
-    combined = combined_setting(defined, problem, J, settings)
+    combined = combined_setting(useful, problem, J, settings)
     for _ in range(1 + settings.max_retreats):
-        last = evaluate(affordable_setting(defined, combined, problem))
+        last = evaluate(affordable_setting(useful, combined, problem))
         evaluations.append(last)
-        if is_affordable(last, problem) or not is_defined(last, first):
+        if is_affordable(last, problem) or not is_useful(last, first, problem):
             break
-        defined.append(last)
-    possible = [e for e in evaluations if is_defined(e, first) and is_affordable(e, problem)]
+        useful.append(last)
+    possible = [e for e in evaluations if is_useful(e, first, problem) and is_affordable(e, problem)]
     best = min(possible, key=lambda e: (excess(e, problem), residual(e, problem)), default=first)
     is_worse = (
         last not in possible
@@ -170,14 +171,15 @@ def affordable_setting(evaluations: Sequence[Evaluation], setting: Floats, probl
     return result
 
 
-def is_defined(evaluation: Evaluation, first: Evaluation) -> bool:
-    """Whether every measure defined at the start still is, by classifiers that still tell rows apart.
+def is_useful(evaluation: Evaluation, first: Evaluation, problem: Problem) -> bool:
+    """Whether classifiers still know enough, and every measure defined at the start still is.
 
-    A rate among the chosen needs some in every group.
+    A rate among the chosen needs some in every group. Where classifiers knew too little at the start, that is no
+    reason to go back there.
     """
-    if evaluation.is_constant and not first.is_constant:
-        return False
-    return not bool((np.isnan(evaluation.measures) & ~np.isnan(first.measures)).any())
+    are_useless = (evaluation.skills < problem.min_skills) & (first.skills >= problem.min_skills)
+    are_lost = np.isnan(evaluation.measures) & ~np.isnan(first.measures)
+    return not bool((are_useless | are_lost).any())
 
 
 def is_affordable(evaluation: Evaluation, problem: Problem) -> bool:
