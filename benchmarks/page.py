@@ -99,7 +99,7 @@ def summary(records: Records) -> str:
         for key in total
     ]
     whole = total.total()
-    lines.append(["all", *(f"{n} ({100 * n / whole:.0f} %)" for n in (exact.total(), close.total())), str(whole)])
+    lines.append(["all", *(f"{n} ({100 * n / whole:.1f} %)" for n in (exact.total(), close.total())), str(whole)])
     below = [
         [f"{c.rows}, {c.program}{', epsilon 1' if c.is_private else ''}", "; ".join(c.problems)]
         for c in found

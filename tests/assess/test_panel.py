@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from math import isnan
 
@@ -135,6 +136,17 @@ def test_how_well_a_column_is_predicted_is_what_scikit_learn_says() -> None:
     }.items():
         assert value_of(measure(f"{name}(target=job)"), found, SCHEMA) == pytest.approx(expected, rel=1e-6)
     assert found.accuracy == pytest.approx(accuracy_score(found.truth, found.predicted))
+    assert found.skill == pytest.approx(balanced_accuracy_score(found.truth, found.predicted, adjusted=True))
+
+
+def test_a_constant_prediction_has_no_skill_and_a_perfect_one_has_all() -> None:
+    found = reference().predict("logistic regression", people(), measure("DOWNSTREAM_ACCURACY(target=job)"))
+    for value in range(3):
+        assert replace(found, predicted=np.full_like(found.truth, value)).skill == pytest.approx(0.0, abs=1e-12)
+    assert replace(found, predicted=found.truth).skill == pytest.approx(1.0)
+    one = np.zeros_like(found.truth)
+    assert replace(found, predicted=one, truth=one).skill == 1.0
+    assert replace(found, predicted=found.predicted, truth=one).skill == 0.0
 
 
 def test_features_are_those_the_measure_names() -> None:

@@ -238,7 +238,7 @@ def test_a_gap_that_is_to_have_a_value_has_it() -> None:
 # --- budgets
 
 
-def test_minimising_a_gap_closes_it_whatever_that_costs() -> None:
+def test_minimising_a_gap_closes_it_at_any_price_but_useless_classifiers() -> None:
     model = fitted(f"MINIMIZE: {PARITY};")
     (curve,) = model.facts.trade_offs
     chosen = next(trial for trial in curve.trials if trial.value == curve.chosen)
