@@ -80,7 +80,7 @@ def test_a_generator_that_exceeds_its_cap_is_stopped_and_says_so(tmp_path: Path)
     script.write_text("while True:\n    pass\n")
     ran = run_peer(replace(PEERS["cart"], script=str(script)), Path(sys.executable), [], cap_seconds=1)
     assert ran.failed == "stopped after 1 CPU seconds"
-    assert 1 <= ran.cpu_seconds < 6
+    assert 0.9 < ran.cpu_seconds < 6  # the kernel counts in ticks
 
 
 def test_a_failure_is_told_in_the_words_of_the_generator(table: Path, tmp_path: Path) -> None:
