@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from cuts.privacy.adaptive import MEAN_ABSOLUTE_NOISE
 from cuts.privacy.transcript import Measurement, Transcript, groups_of
 
 MAX_MOVED = 0.1  # of the rows, in the bins of a column that is known well
-CLEAR = 2.0  # standard deviations of the noise above which a count is taken to be one
+CHANCE = 0.001  # that noise alone makes any bin of a column look as if it had rows
 MAX_MEAN_ERROR = 0.25  # of the standard deviation of a numeric column that is known well
 
 
@@ -105,5 +105,5 @@ def _clear_counts(tables: Sequence[Measurement], scale: float) -> Floats:
     """The mean of the tables, by inverse variance, without counts that may be noise: those below twice its scale."""
     weighted = [table.values.ravel() * (scale / table.sigma) ** 2 for table in tables]
     mean = np.sum(weighted, axis=0, dtype=np.float64)
-    counts: Floats = np.where(mean > CLEAR * scale, mean, 0.0)
+    counts: Floats = np.where(mean > sqrt(2 * log(mean.size / CHANCE)) * scale, mean, 0.0)
     return counts
