@@ -78,7 +78,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="measure again what has results")
     parser.add_argument("--results", type=Path, help="folder of the results instead of benchmarks/results; no page")
     parser.add_argument("--peers", type=Path, default=Path(".venv-peers"), help="environments of other generators")
-    parser.add_argument("--cap", type=float, default=1_200.0, help="CPU seconds for one fit of another generator")
+    parser.add_argument("--cap", type=float, default=2_400.0, help="CPU seconds for one fit of another generator")
     asked = parser.parse_args(words)
     if asked.held_out and asked.results is None and not asked.quick:
         parser.error("--held-out needs --results: its figures are not those of the page")

@@ -94,12 +94,16 @@ def summary(records: Records) -> str:
         return ""
     matched, near = [cell for cell in found if not cell.problems], [cell for cell in found if not cell.is_far]
     total, exact, close = (Counter((studies[c.rows], c.is_private) for c in some) for some in (found, matched, near))
+    fits = {key: max(c.ours.fits for c in found if c.ours and (studies[c.rows], c.is_private) == key) for key in total}
     lines = [
-        [f"{key[0].capitalize()}{', epsilon 1' if key[1] else ''}", *(str(each[key]) for each in (exact, close, total))]
+        [
+            f"{key[0].capitalize()}{', epsilon 1' if key[1] else ''}",
+            *(str(each[key]) for each in (exact, close, total, fits)),
+        ]
         for key in total
     ]
     whole = total.total()
-    lines.append(["all", *(f"{n} ({100 * n / whole:.1f} %)" for n in (exact.total(), close.total())), str(whole)])
+    lines.append(["all", *(f"{n} ({100 * n / whole:.1f} %)" for n in (exact.total(), close.total())), str(whole), ""])
     below = [
         [f"{c.rows}, {c.program}{', epsilon 1' if c.is_private else ''}", "; ".join(c.problems)]
         for c in found
@@ -112,5 +116,5 @@ accuracy may be below the printed one by at most the printed standard error, or 
 and so may gap and total variation; rules and statistics must hold in every sample. The second column allows one printed
 standard deviation instead, which is closer to what the test rows can tell.
 
-{table(["", "matched or beaten", "within one standard deviation", "cells measured"], lines)}"""
+{table(["", "matched or beaten", "within one standard deviation", "cells measured", "fits"], lines)}"""
     return text + (f"\nNot matched:\n\n{table(['cell', 'what is worse'], below)}" if below else "")

@@ -27,7 +27,7 @@ class Options:
     held_out: bool = False  # the paper's tables on three quarters of the train rows, tested on the last
     ways: tuple[str, ...] = ()  # of the paper's tables: `uniform`, `default`, `private`; all if empty
     peers: Path = field(default_factory=lambda: Path(".venv-peers"))  # the environments of other generators
-    cap: float = 1_200.0  # CPU seconds that another generator may take for one table
+    cap: float = 2_400.0  # CPU seconds that another generator may take for one table
 
 
 @dataclass(frozen=True, slots=True)

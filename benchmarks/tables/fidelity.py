@@ -36,7 +36,7 @@ def tables() -> Iterator[Table]:
     """One table per set of rows."""
     for name in NAMES:
         needs = (f"fidelity/{name}",) if name in GIVEN else ()
-        title = f"Fidelity on {name}: cuts, trees, MOSTLY AI, TVAE, CTGAN"
+        title = f"Fidelity on {name}: cuts, trees, MOSTLY AI, TVAE, CTGAN, ARF"
         yield Table(
             f"fidelity-{name}", title, "fidelity", partial(tasks, name), partial(fidelity_page.page, name), needs
         )
