@@ -58,10 +58,13 @@ def measure(keys: tuple[str, ...], rows: int, steps: int | None) -> Measured:
 
 def fitted(folder: Path, steps: int | None) -> Path:
     """A model of Adult, with the default number of steps or fewer."""
-    program, config, model = folder / "adult.cuts", folder / "settings.toml", folder / "adult.synth"
+    program, model = folder / "adult.cuts", folder / "adult.synth"
     program.write_text(PROGRAM)
-    config.write_text("" if steps is None else f"steps = {steps}\n")
-    words = ["fit", str(program), "-o", str(model), "--config", str(config), "--threads", "1", "-q"]
+    words = ["fit", str(program), "-o", str(model), "--threads", "1", "-q"]
+    if steps is not None:
+        config = folder / "settings.toml"
+        config.write_text(f"steps = {steps}\n")
+        words += ["--config", str(config)]
     ran = subprocess.run([sys.executable, "-m", "cuts", *words], check=False, stdout=subprocess.DEVNULL)
     if ran.returncode and (steps is None or not model.exists()):  # few steps give a poor fit: exit code 1, but a model
         raise RuntimeError(f"fitting failed with exit code {ran.returncode}")
