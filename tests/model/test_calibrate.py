@@ -208,6 +208,20 @@ def test_what_cannot_be_met_gives_rows_and_says_how_far_they_are(goals: tuple[st
     assert_sound(taken, facts, 400, 100)
 
 
+@pytest.mark.parametrize("others", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("men", [1, 2, 3])
+def test_a_group_with_one_outcome_only_leaves_the_rest_of_the_pool_in_use(men: int, others: float) -> None:
+    women = 400 - men
+    outcomes = ["b"] * (men + round(others * women)) + ["a"] * (women - round(others * women))
+    arrow = pool(400).arrow.set_column(2, "kind", pa.array(outcomes))
+    table = Table(arrow.set_column(3, "sex", pa.array(["m"] * men + ["f"] * women)).combine_chunks())
+    goal = "P[kind == b | sex == m] - P[kind == b | sex == f] == -0.6 WITHIN 0.02"  # 0 at best
+    taken, facts, held = chosen(table, (goal,), 100)
+    assert held == [False]
+    assert_sound(taken, facts, 400, 100)
+    assert facts.effective > 20  # Newton's method would end with all weight on the men
+
+
 def test_what_the_pool_does_not_know_leaves_the_other_statistics_met() -> None:
     table = pool()
     arrow = table.arrow.filter(pa.compute.not_equal(pa.compute.fill_null(table.column("kind"), "none"), "c"))

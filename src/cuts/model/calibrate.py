@@ -172,24 +172,32 @@ def _corrected(target: Target, numbers: _Numbers, weights: Tensor, copies: IntAr
 def _solve_weights(
     targets: Sequence[Target], numbers: _Numbers, start: Tensor, settings: CalibrationSettings
 ) -> Tensor:
-    """The weights nearest to the given ones with which the rows have all numbers wanted."""
-    weights = start
+    """The weights nearest to the given ones with which the rows have all numbers wanted.
+
+    Where no weights give these numbers, Newton's method ends on a few rows; then the nearest weights it passed are taken.
+    """
+    weights = best = start
+    least = np.inf
     pushed = np.zeros(len(targets))
     for _ in range(settings.newton_steps):
         influences = [numbers.influence(target, weights) for target in targets]
         off = np.array([target.off(value) for target, (value, _) in zip(targets, influences, strict=True)])
+        if (worst := float(np.abs(np.nan_to_num(off, nan=np.inf)).max(initial=0.0))) < least:
+            best, least = weights, worst
         active = np.flatnonzero(np.isfinite(off) & ((np.abs(off) > settings.accuracy) | (pushed != 0)) & (off != 0))
         if not len(active) or np.abs(off[active]).max() <= settings.accuracy:
             break
         phi = torch.stack([influences[j][1] for j in active], 1)  # (rows, active)
         covariance = phi.T @ (phi * weights[:, None])
+        if not bool(torch.isfinite(covariance).all()):
+            break
         step = -torch.linalg.pinv(covariance, rtol=1e-9) @ torch.as_tensor(off[active])
         nats = 0.5 * float(step @ covariance @ step)
         if nats > settings.max_step_nats:
             step = step * (settings.max_step_nats / nats) ** 0.5
         pushed[active] += step.numpy()
         weights = torch.softmax(weights.log() + phi @ step, 0)
-    return weights
+    return best
 
 
 # --- rows
