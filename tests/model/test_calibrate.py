@@ -208,18 +208,36 @@ def test_what_cannot_be_met_gives_rows_and_says_how_far_they_are(goals: tuple[st
     assert_sound(taken, facts, 400, 100)
 
 
+def by_sex(men: int, men_with_b: int, women_with_b: int, rows: int = 400) -> Table:
+    """A pool in which so many men and women are of kind b, all others of kind a."""
+    women = rows - men
+    sex = ["m"] * men + ["f"] * women
+    kind = ["b"] * men_with_b + ["a"] * (men - men_with_b) + ["b"] * women_with_b + ["a"] * (women - women_with_b)
+    arrow = pool(rows).arrow.set_column(2, "kind", pa.array(kind)).set_column(3, "sex", pa.array(sex))
+    return Table(arrow.combine_chunks())
+
+
+@pytest.mark.parametrize(
+    ("men", "men_with_b", "women_with_b", "gap"), [(8, 1, 118, 0.4), (30, 3, 111, 0.4), (30, 25, 111, 0.1)]
+)
+def test_a_statistic_of_a_small_group_leaves_its_size(men: int, men_with_b: int, women_with_b: int, gap: float) -> None:
+    table = by_sex(men, men_with_b, women_with_b)
+    goal = f"P[kind == b | sex == m] - P[kind == b | sex == f] == {gap} WITHIN 0.05"
+    taken, facts, held = chosen(table, (goal,), 200)
+    assert held == [True]
+    assert facts.effective > 250
+    assert np.mean(taken < men) == pytest.approx(men / 400, abs=0.03)
+
+
 @pytest.mark.parametrize("others", [0.1, 0.3, 0.5])
 @pytest.mark.parametrize("men", [1, 2, 3])
 def test_a_group_with_one_outcome_only_leaves_the_rest_of_the_pool_in_use(men: int, others: float) -> None:
-    women = 400 - men
-    outcomes = ["b"] * (men + round(others * women)) + ["a"] * (women - round(others * women))
-    arrow = pool(400).arrow.set_column(2, "kind", pa.array(outcomes))
-    table = Table(arrow.set_column(3, "sex", pa.array(["m"] * men + ["f"] * women)).combine_chunks())
+    table = by_sex(men, men, round(others * (400 - men)))
     goal = "P[kind == b | sex == m] - P[kind == b | sex == f] == -0.6 WITHIN 0.02"  # 0 at best
     taken, facts, held = chosen(table, (goal,), 100)
     assert held == [False]
     assert_sound(taken, facts, 400, 100)
-    assert facts.effective > 20  # Newton's method would end with all weight on the men
+    assert facts.effective > 20  # and not all weight on the men
 
 
 def test_what_the_pool_does_not_know_leaves_the_other_statistics_met() -> None:

@@ -35,9 +35,10 @@ from cuts.vocab.names import statistics
 class CalibrationSettings:
     """When the search for weights and the exchange of rows end."""
 
-    newton_steps: int = 25
+    newton_steps: int = 60
     accuracy: float = 0.02  # tolerances from the aim at which Newton's method ends
     max_step_nats: float = 0.5  # relative entropy of one step
+    max_log_step: float = 1.0  # change of the logarithm of a row's weight in one step
     max_copies: int = 3  # of one row of the pool in the table
     corrections: int = 4  # times the weights are solved for again
     exchange_rounds: int = 60
@@ -174,7 +175,8 @@ def _solve_weights(
 ) -> Tensor:
     """The weights nearest to the given ones with which the rows have all numbers wanted.
 
-    Where no weights give these numbers, Newton's method ends on a few rows; then the nearest weights it passed are taken.
+    Each step of Newton's method is short for every row: a long one would meet a number of a small group by making the
+    group larger. Where no weights give these numbers, the nearest ones that were passed are taken.
     """
     weights = best = start
     least = np.inf
@@ -192,9 +194,11 @@ def _solve_weights(
         if not bool(torch.isfinite(covariance).all()):
             break
         step = -torch.linalg.pinv(covariance, rtol=1e-9) @ torch.as_tensor(off[active])
-        nats = 0.5 * float(step @ covariance @ step)
-        if nats > settings.max_step_nats:
-            step = step * (settings.max_step_nats / nats) ** 0.5
+        nats, longest = 0.5 * float(step @ covariance @ step), float((phi @ step).abs().max())
+        length = min(
+            1.0, (settings.max_step_nats / max(nats, 1e-300)) ** 0.5, settings.max_log_step / max(longest, 1e-300)
+        )
+        step = length * step
         pushed[active] += step.numpy()
         weights = torch.softmax(weights.log() + phi @ step, 0)
     return best
