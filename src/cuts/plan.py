@@ -292,7 +292,7 @@ def _how(command: Bound, way: Way, form: Form | None, method: Method) -> str:
             return f"network fine-tuned, {_stated(command.weight)}"
         case RowRule():
             sampled = "rows are sampled so that they cannot break the rule"
-            fitted = {"diagram + repair": "; model refitted", "train + diagram": "; penalty in training"}
+            fitted = {"diagram + repair": "; model adjusted", "train + diagram": "; penalty in training"}
             return sampled + fitted.get(way, "")
         case TableGoal() | TableAim():
             classes = " (coarse classes)" if form == "coarse" else ""

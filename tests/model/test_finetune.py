@@ -22,9 +22,10 @@ from cuts.lang.spec import TableGoal
 from cuts.lang.targets import AllTargets, AnyTarget, Targets, all_targets, targets_of, violation
 from cuts.model.automatic_weights import WeightController, WeightControllerSettings
 from cuts.model.cells import Statistics
-from cuts.model.finetune import OWN_ROWS, Finetuned, finetune, own_marginals, want_term
+from cuts.model.finetune import Finetuned, finetune, want_term
 from cuts.model.fit import fit
 from cuts.model.mixture import Mixture, marginal
+from cuts.model.own_counts import OWN_ROWS, own_marginals
 from cuts.model.shape import Refit
 
 SCHEMA = Schema(

@@ -98,13 +98,13 @@ def enforce_untied(
         penalties = [(compile_rules([rule.pred], grid), rule.weight) for rule in penalised]
         fitted = penalise(mix, penalties, refit)
         mix, error, seconds = fitted.mixture, fitted.error, fitted.cpu_seconds
-    moved = moved_cells(movable(mix), diagram) if repaired else 0.0
+    moved = moved_cells(movable(mix, diagram.variables), diagram) if repaired else 0.0
     if repaired and len(repaired) == len(rules):
         fitted = repair(mix, diagram, refit)
         mix, error, seconds = fitted.mixture, fitted.error, fitted.cpu_seconds
     elif repaired:  # the rest of the population is that of the rules that condition: nothing was counted of it
         conditions = compile_rules([rule.pred for rule in rules if rule.mode == "condition"], grid)
-        mix = split_into_boxes(movable(_reweighted(mix, conditions)), diagram, seed=refit.seed)
+        mix = split_into_boxes(movable(_reweighted(mix, conditions), diagram.variables), diagram, seed=refit.seed)
     elif rules and inside:
         many = RepairSettings(max_boxes=MAX_CONDITIONED_BOXES)
         mix = split_into_boxes(_reweighted(mix, diagram), diagram, seed=refit.seed, settings=many)

@@ -27,9 +27,10 @@ from cuts.lang.tolerance import default_tolerance
 from cuts.model.budget_utility import Utility
 from cuts.model.cells import Statistics
 from cuts.model.facts import GoalFacts, Number, TradeOff, Trial
-from cuts.model.finetune import Term, finetune, own_marginals, want_term
+from cuts.model.finetune import Term, finetune, want_term
 from cuts.model.group_shares import GroupShare, hold
 from cuts.model.mixture import Mixture
+from cuts.model.own_counts import own_marginals
 from cuts.model.shape import Refit
 from cuts.model.store import Model
 from cuts.plan import Plan, Way, label_kept

@@ -24,7 +24,7 @@ _MET_BY: Mapping[Way, str] = {  # the way taken in place of the planned one
     "train": "the model was fine-tuned",
     "steer": "group rates were adjusted",
     "diagram": "rows were sampled so that they cannot break the rule, without refitting the model",
-    "diagram + repair": "the model was refitted to the rule",
+    "diagram + repair": "the model was adjusted to the rule",
     "train + diagram": "the model was trained with a penalty",
     "reject": "rows that break the rule were rejected",
     "penalty + reject": "the network was fine-tuned, and rows that break the rule were rejected",

@@ -25,18 +25,15 @@ import torch
 from torch import Tensor
 
 from cuts.count.marginals import Marginals
-from cuts.data.table import Floats, IntArray
 from cuts.lang.targets import AllTargets, AnyTarget, Target, Targets
 from cuts.model.automatic_weights import CONTROLLER_SETTINGS, WeightController, WeightControllerSettings
 from cuts.model.backbones.table import TableBackbone, table_of
 from cuts.model.cells import Statistics
 from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import train
-from cuts.model.mixture import Mixture, gram
+from cuts.model.mixture import Mixture
 from cuts.model.objective import Loss
 from cuts.model.shape import Refit
-
-OWN_ROWS = 10**9  # rows that a model's own marginals are rounded to counts of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,35 +88,6 @@ def finetune(
         train(backbone, pursuit.loss, steps, settings.learning_rate, seen=refit.seen)
         pursuit.judge(backbone.mixture())
         return Finetuned(pursuit.best, pursuit.best_error, pursuit.best_off, process_time() - start_time)
-
-
-def own_marginals(mix: Mixture, counts: Marginals, label: str | None) -> Marginals:
-    """The marginals of the mixture itself: all triples that contain the label, or all pairs without a label."""
-    others = [name for name in mix.columns if name != label or len(mix.columns) <= 2]
-    sizes = [mix[name].shape[1] for name in others]
-    starts = np.cumsum([0, *sizes])
-    X = torch.cat([mix[name] for name in others], 1)
-    slices = [mix.w] if len(others) == len(mix.columns) else [mix.w * p for p in mix[label or ""].T]
-    grams = [gram(X, d).numpy() for d in slices]
-    tables = {}
-    for i, a in enumerate(others):
-        for j in range(i + 1, len(others)):
-            block = [table[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] for table in grams]
-            names = (a, others[j]) if len(slices) == 1 else (a, others[j], label or "")
-            table = block[0] if len(slices) == 1 else np.stack(block, -1)
-            order = tuple(name for name in mix.columns if name in names)
-            tables[order] = _counted(np.moveaxis(table, [names.index(name) for name in order], range(len(order))))
-    if not tables:
-        (name,) = others
-        tables[(name,)] = _counted((mix.w @ mix[name]).numpy())
-    return Marginals(counts.sizes, tables, OWN_ROWS, counts.codec)
-
-
-def _counted(share: Floats) -> IntArray:
-    """Shares as counts of so many rows that rounding does not matter."""
-    counts: IntArray = np.rint(share / share.sum() * OWN_ROWS).astype(np.int64)
-    counts.flat[counts.argmax()] += OWN_ROWS - counts.sum()
-    return counts
 
 
 class _Pursuit:

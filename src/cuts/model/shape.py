@@ -1,15 +1,17 @@
 """The model under row rules.
 
-`repair` keeps the weight of every component and changes the values that break a rule: the mixture is split into boxes
-inside the rules, which are products again, and refitted to the counts, each box keeping to its bins. The rest of the
-population stays as it was as far as the rules allow, and no row of the mixture violates a rule. `penalise` is the
-method of CuTS (Vero et al., ICML 2024, sec. 4.2, eq. 2), kept for comparison: a weight on violations while training.
+`repair` keeps the weight of every component and changes the values that break a rule. Values that no row may have are
+taken out of every component, which leaves all other columns exactly as they were. Where rules connect columns, the
+mixture is then split into boxes inside the rules, which are products again, and refitted to the counts, each box
+keeping to its bins. The rest of the population stays as it was as far as the rules allow, and every row of the mixture
+satisfies every rule. `penalise` is the method of CuTS (Vero et al., ICML 2024, sec. 4.2, eq. 2), kept for comparison:
+a weight on violations while training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import process_time
 
 import numpy as np
@@ -18,9 +20,10 @@ from torch import Tensor
 
 from cuts.config import Config
 from cuts.count.marginals import Marginals
-from cuts.data.table import Floats
+from cuts.data.table import Bools, Floats
 from cuts.logic import chances
 from cuts.logic.boxes import Boxes, find_boxes
+from cuts.logic.core import Variable
 from cuts.logic.diagram import Diagram
 from cuts.model.backbones.table import TableBackbone, table_of
 from cuts.model.box_counts import BoxCounts
@@ -29,6 +32,7 @@ from cuts.model.device import find_device, find_threads, use_threads
 from cuts.model.fit import Fitted, train
 from cuts.model.mixture import Mixture, distributions, probability
 from cuts.model.objective import Loss, Objective
+from cuts.model.own_counts import own_where
 from cuts.model.picking import picker
 from cuts.model.targets import Groups
 from cuts.progress import FitStep
@@ -72,9 +76,26 @@ class Refit:
 
 
 def repair(mix: Mixture, rules: Diagram, refit: Refit, *, settings: RepairSettings = REPAIR_SETTINGS) -> Fitted:
-    """The mixture moved into the rules and refitted to the counts; the rules hold in every row of it."""
-    boxed = split_into_boxes(movable(mix, settings=settings), rules, seed=refit.seed, settings=settings)
-    return _refitted(boxed, refit, lambda tables: tables, settings)
+    """The mixture moved into the rules and, if they connect columns, refitted; the rules hold in every row of it.
+
+    A column that loses values cannot be refitted to its counts: the mixture would leave the population and come to
+    describe the real rows that have the other values. Its tables are kept as they are.
+    """
+    start_time = process_time()
+    possible = possible_bins(rules)
+    inside = restrict(movable(mix, rules.variables, settings=settings), possible)
+    steps = 0
+    if connects_columns(rules, possible):
+        losing = [str(name) for name, bins in possible.items() if not bins.all()]
+        around = refit
+        if losing:
+            around = replace(refit, marginals=own_where(losing, inside, refit.marginals), boxes=None)
+        boxed = split_into_boxes(inside, rules, seed=refit.seed, settings=settings)
+        fitted = _refitted(boxed, around, lambda tables: tables, settings)
+        inside, steps = fitted.mixture, fitted.steps
+    with torch.no_grad():
+        _, error = refit.loss("cpu")(inside)
+    return Fitted(inside, float(error), steps, process_time() - start_time)
 
 
 def penalise(
@@ -101,14 +122,43 @@ def penalise(
     return _refitted(mix, refit, penalised, settings)
 
 
-def movable(mix: Mixture, *, settings: RepairSettings = REPAIR_SETTINGS) -> Mixture:
-    """The mixture with a little of the population's distribution in every component.
+def movable(mix: Mixture, columns: Collection[Variable], *, settings: RepairSettings = REPAIR_SETTINGS) -> Mixture:
+    """The mixture with a little of the population's distribution of these columns in every component.
 
     Where a component has hardly any probability on the values the rules leave it, the population decides, not noise.
     """
     share = settings.population_share
-    P = tuple((1.0 - share) * p + share * (mix.w @ p)[None, :] for p in mix.P)
+    P = tuple(
+        (1.0 - share) * p + share * (mix.w @ p)[None, :] if name in columns else p
+        for name, p in zip(mix.columns, mix.P, strict=True)
+    )
     return Mixture(mix.columns, mix.w, P)
+
+
+def possible_bins(rules: Diagram) -> dict[Variable, Bools]:
+    """For every column of the rules, the bins that a row which satisfies them can have."""
+    even = {name: np.ones((1, rules.grid.size(name))) for name in rules.variables}
+    given = chances.condition(rules, even)
+    return {name: given[name][0] > 0 for name in rules.variables}
+
+
+def restrict(mix: Mixture, possible: Mapping[Variable, Bools]) -> Mixture:
+    """The mixture with every component kept to these bins; weights and all other columns are unchanged."""
+    P = []
+    for name, p in zip(mix.columns, mix.P, strict=True):
+        if name in possible and not possible[name].all():
+            kept = torch.as_tensor(possible[name], dtype=p.dtype)
+            inside = p * kept
+            total = inside.sum(1, keepdim=True)
+            p = torch.where(total > 0, inside / total, kept / kept.sum())
+        P.append(p)
+    return Mixture(mix.columns, mix.w, tuple(P))
+
+
+def connects_columns(rules: Diagram, possible: Mapping[Variable, Bools]) -> bool:
+    """Whether a row whose columns have possible bins can still break a rule."""
+    even = {name: bins[None, :] / bins.sum() for name, bins in possible.items()}
+    return bool(rules.parts) and float(chances.probability(rules, even)[0]) < 1.0 - 1e-12
 
 
 def split_into_boxes(mix: Mixture, rules: Diagram, *, seed: int, settings: RepairSettings = REPAIR_SETTINGS) -> Mixture:
