@@ -87,7 +87,7 @@ def test_the_gap_falls_towards_the_programs_choice_and_so_does_the_accuracy(foun
     assert [point.is_chosen for point in found.points] == [False, False, True, False]
     free, middle, chosen, _ = found.points
     assert free.gap.mean > 0.6  # of the labels themselves it is 0.45, which classifiers exaggerate
-    assert chosen.gap.mean < 0.15  # on the rows outside a fold it is at most 0.1
+    assert chosen.gap.mean < 0.2  # the model's is at most 0.1; two folds of 500 rows have a standard error of 0.03
     assert free.gap.mean > middle.gap.mean > chosen.gap.mean
     assert free.accuracy.mean > chosen.accuracy.mean > 0.5
     assert free.on_frontier
