@@ -79,7 +79,7 @@ def repair(mix: Mixture, rules: Diagram, refit: Refit, *, settings: RepairSettin
     """The mixture moved into the rules and, if they connect columns, refitted; the rules hold in every row of it.
 
     A column that loses values cannot be refitted to its counts: the mixture would leave the population and come to
-    describe the real rows that have the other values. Its tables are kept as they are.
+    describe the real rows that satisfy the rules already. Its tables are kept as they are.
     """
     start_time = process_time()
     possible = possible_bins(rules)
